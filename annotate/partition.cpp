@@ -26,6 +26,7 @@
 #include "ir/filled.h"
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
+#include "ir/random_draws.h"
 
 namespace podium::annotate {
 namespace {
@@ -187,7 +188,8 @@ class Partitioner {
   // What the node says comes first, then variables and the largest operands.
   OpCut plan_cut(const Op& op, const TypedOp& typed) const {
     OpCut cut(loops_of(typed), plan_.devices);
-    if (op.spec->random || op.captures > 0) {
+    const bool draws_in_turn = op.spec->random && !ir::draws_of(op).stream;
+    if (draws_in_turn || op.captures > 0) {
       std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
       return cut;
     }
@@ -484,6 +486,8 @@ class Partitioner {
       if (local.is_static()) local.dims = dims_of(boxes[i]);
       part.outputs[i] = out().add_value(out().fresh_name(whole_[op.outputs[i]].name), local);
     }
+    if (op.spec->random && cut.is_cut())
+      ir::set_box(part, {.whole = type(op.outputs[0]).dims, .ranges = boxes[0]});
     check_types(part, typed);
     out().ops.push_back(part);
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {

@@ -35,6 +35,14 @@ Transformer read_sizes(const Recipe& recipe) {
   return sizes;
 }
 
+// A node of a model that is exported while it trains; none where nothing is dropped.
+ValueId dropped(Net& net, const std::string& name, ValueId x) {
+  const double ratio = net.recipe().share("dropout");
+  if (ratio == 0) return x;
+  return net.op(name, "Dropout",
+                {x, net.constant(Tensor::scalar(static_cast<float>(ratio))), net.constant(Tensor::scalar(true))});
+}
+
 // x W + b, as an exporter writes a linear layer over tokens.
 ValueId dense(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out) {
   const ValueId weight = net.weight(name + ".weight", {in, out}, static_cast<double>(in));
@@ -86,7 +94,8 @@ ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mas
   const auto head_size = static_cast<float>(sizes.hidden / sizes.heads);
   scores = net.op(name + "/Div", "Div", {scores, net.scalar(std::sqrt(head_size))});
   scores = net.op(name + "/Add", "Add", {scores, mask});
-  const ValueId weights = net.op(name + "/Softmax", "Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  ValueId weights = net.op(name + "/Softmax", "Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  weights = dropped(net, name + "/Dropout", weights);
   const ValueId context = net.op(name + "/MatMul_1", "MatMul", {weights, value});
   return merge_heads(net, name + "/merge", context, sizes);
 }
@@ -94,11 +103,13 @@ ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mas
 ValueId bert_layer(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
   const ValueId attended = bert_attention(net, name + "/attention", x, mask, sizes);
   ValueId y = dense(net, name + "/attention/output", attended, sizes.hidden, sizes.hidden);
+  y = dropped(net, name + "/attention/output/Dropout", y);
   y = net.layer_norm(name + "/attention/norm", net.op(name + "/attention/residual", "Add", {y, x}),
                      sizes.hidden);
   ValueId inner = dense(net, name + "/intermediate", y, sizes.hidden, sizes.inner);
   inner = net.gelu(name + "/gelu", inner);
   inner = dense(net, name + "/output", inner, sizes.inner, sizes.hidden);
+  inner = dropped(net, name + "/output/Dropout", inner);
   return net.layer_norm(name + "/norm", net.op(name + "/Add", "Add", {inner, y}), sizes.hidden);
 }
 
@@ -149,7 +160,7 @@ ValueId bert_embeddings(Net& net, ValueId table, ValueId ids, ValueId segments, 
   const ValueId places = embed(net, "embeddings/position", position_ids, sizes.sequence, sizes.hidden);
   ValueId x = net.op("embeddings/Add", "Add", {words, kinds});
   x = net.op("embeddings/Add_1", "Add", {x, places});
-  return net.layer_norm("embeddings/norm", x, sizes.hidden);
+  return dropped(net, "embeddings/Dropout", net.layer_norm("embeddings/norm", x, sizes.hidden));
 }
 
 // The pooled first token, and with a loss two classes of it.
@@ -278,10 +289,12 @@ ValueId gpt_attention(Net& net, const std::string& name, ValueId x, const GptSta
   const auto head_size = static_cast<float>(sizes.hidden / sizes.heads);
   scores = net.op(name + "/Div", "Div", {scores, net.scalar(std::sqrt(head_size))});
   scores = net.op(name + "/Where", "Where", {state.mask, scores, state.lowest});
-  const ValueId weights = net.op(name + "/Softmax", "Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  ValueId weights = net.op(name + "/Softmax", "Softmax", {scores}, {{"axis", std::int64_t{-1}}});
+  weights = dropped(net, name + "/Dropout", weights);
   const ValueId context = net.op(name + "/MatMul_1", "MatMul", {weights, value});
-  return gpt_dense(net, name + "/c_proj", merge_heads(net, name + "/merge", context, sizes), sizes.hidden,
-                   sizes.hidden, sizes);
+  const ValueId y = gpt_dense(net, name + "/c_proj", merge_heads(net, name + "/merge", context, sizes),
+                              sizes.hidden, sizes.hidden, sizes);
+  return dropped(net, name + "/Dropout_1", y);
 }
 
 ValueId gpt_layer(Net& net, int layer, ValueId x, const GptState& state, const Transformer& sizes) {
@@ -293,6 +306,7 @@ ValueId gpt_layer(Net& net, int layer, ValueId x, const GptState& state, const T
   inner = gpt_dense(net, name + "/mlp/c_fc", inner, sizes.hidden, sizes.inner, sizes);
   inner = gpt_gelu(net, name + "/mlp/act", inner);
   inner = gpt_dense(net, name + "/mlp/c_proj", inner, sizes.inner, sizes.hidden, sizes);
+  inner = dropped(net, name + "/mlp/Dropout", inner);
   return net.op(name + "/Add_1", "Add", {x, inner});
 }
 
@@ -312,6 +326,7 @@ BuiltModel gpt2(const Recipe& recipe) {
   const ValueId table = net.weight("wte.weight", {vocabulary, sizes.hidden}, 1.0, 0.01);
   const ValueId words = net.op("wte/Gather", "Gather", {table, ids}, {{"axis", std::int64_t{0}}});
   ValueId x = net.op("Add", "Add", {words, embed(net, "wpe", places, past + sizes.sequence, sizes.hidden)});
+  x = dropped(net, "Dropout", x);
   const bool half = recipe.is("type", "float16");
   const GptState state{gpt_mask(net, ids, sizes.sequence, past),
                        net.scalar(half ? -65504.0F : std::numeric_limits<float>::lowest()), past};
@@ -340,6 +355,7 @@ std::vector<ModelSpec> language_models() {
   const ParameterSpec layers{"layers", "12", "transformer layers"};
   const ParameterSpec hidden{"hidden", "768", "features of a token"};
   const ParameterSpec heads{"heads", "12", "attention heads"};
+  const ParameterSpec dropout{"dropout", "0", "share of features and attention weights that Dropout nodes drop"};
   const ParameterSpec shapes = shapes_parameter(
       "static, or dynamic: batch and sequence are open, with the exporter's shape arithmetic");
   return {
@@ -353,6 +369,7 @@ std::vector<ModelSpec> language_models() {
         {"vocabulary", "30522", "words"},
         {"head", "sentence",
          "sentence: a vector of the whole; words: one for each token, by the embeddings' table"},
+        dropout,
         shapes},
        bert},
       {"gpt2",
@@ -365,6 +382,7 @@ std::vector<ModelSpec> language_models() {
         {"vocabulary", "50257", "words"},
         {"kv_heads", "0", "heads of keys and values, each for as many queries; 0: as many as heads"},
         {"past", "0", "tokens whose keys and values are given"},
+        dropout,
         shapes},
        gpt2},
   };

@@ -84,6 +84,12 @@ Recipe::Recipe(const ModelSpec& spec, const Parameters& given) : model_(spec.nam
 std::int64_t Recipe::number(std::string_view name) const { return parsed(model_, name, word(name), 1); }
 std::int64_t Recipe::count(std::string_view name) const { return parsed(model_, name, word(name), 0); }
 
+double Recipe::share(std::string_view name) const {
+  const auto value = ir::number_of<double>(word(name));
+  if (value && *value >= 0 && *value < 1) return *value;
+  throw Error("model {}, parameter {}: '{}' found, a number in [0, 1) needed", model_, name, word(name));
+}
+
 const std::string& Recipe::word(std::string_view name) const {
   const auto found = values_.find(std::string(name));
   IR_CHECK(found != values_.end(), "parameter {} of {}", name, model_);

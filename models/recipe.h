@@ -21,6 +21,8 @@ class Recipe {
   std::int64_t number(std::string_view name) const;
   /// Zero is allowed.
   std::int64_t count(std::string_view name) const;
+  /// A number in [0, 1).
+  double share(std::string_view name) const;
   const std::string& word(std::string_view name) const;
   bool is(std::string_view name, std::string_view value) const { return word(name) == value; }
   /// shapes=dynamic, of a model that takes it.

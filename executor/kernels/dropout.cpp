@@ -1,9 +1,9 @@
 // Dropout: the identity, or in training a mask drawn at random.
 #include <algorithm>
-#include <random>
 
 #include "executor/kernels/norm.h"
 #include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/random_numbers.h"
 #include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
@@ -17,14 +17,6 @@ double number_in(const Tensor& tensor) {
   float number = 0;
   to_float(tensor, 0, 1, &number);
   return static_cast<double>(number);
-}
-
-// 53 random bits in [0, 1) from two draws, as NumPy's RandomState.uniform takes them: the same seed drops the
-// same elements as ONNX's reference.
-double uniform(std::mt19937& generator) {
-  const std::uint32_t high = static_cast<std::uint32_t>(generator()) >> 5;
-  const std::uint32_t low = static_cast<std::uint32_t>(generator()) >> 6;
-  return (high * 67108864.0 + low) / 9007199254740992.0;
 }
 
 void scale_kept(const Tensor& x, Tensor& y, const bool* mask, double scale) {
@@ -52,29 +44,27 @@ void pass_through(const RunContext& run) {
   if (run.has_output(1)) std::fill_n(run.output(1).data<bool>(), x.size(), true);
 }
 
-void drop(const RunContext& run, std::uint32_t seed, double ratio) {
+void drop(const RunContext& run, const RandomSource& source, double ratio) {
   const Tensor& x = run.input(0);
   bool* mask = run.has_output(1) ? run.output(1).data<bool>() : run.scratch<bool>();
-  std::mt19937 generator(seed);
-  for (std::int64_t i = 0; i < x.size(); ++i) mask[i] = uniform(generator) >= ratio;
+  source.for_each_piece([&](auto& numbers, const DrawnPiece& piece) {
+    std::generate_n(mask + piece.first, piece.count, [&] { return numbers.uniform() >= ratio; });
+  });
   scale_kept(x, run.output(0), mask, 1.0 / (1.0 - ratio));
 }
 
 }  // namespace
 
 PreparedKernel prepare_dropout(PrepareContext& context) {
-  const auto* given = context.get_if<std::int64_t>("seed");
-  const auto seed =
-      static_cast<std::uint32_t>(given != nullptr ? static_cast<std::uint64_t>(*given) : context.seed);
   if (!context.has_output(1)) {
     context.need_scratch(context.input(0).element_count());
   }
-  return [seed](const RunContext& run) {
+  return [source = RandomSource(context, context.input(0).dims)](const RunContext& run) {
     const bool training = run.has_input(2) && run.input(2).size() == 1 && run.input(2).data<bool>()[0];
     if (!training) return pass_through(run);
     const double ratio = run.has_input(1) ? number_in(run.input(1)) : kDefaultRatio;
     if (!(ratio >= 0 && ratio < 1)) throw Error("ratio is {}, a number in [0, 1) needed", ratio);
-    ratio == 0 ? pass_through(run) : drop(run, seed, ratio);
+    ratio == 0 ? pass_through(run) : drop(run, source, ratio);
   };
 }
 

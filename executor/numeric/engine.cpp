@@ -3,6 +3,8 @@
 // block (one thread for a block that runs beside others). A run goes over the sections: movements of a wave
 // in program order, its blocks side by side or one after the other, then a Repeat's body as often as it says,
 // for all replicas together or, where they do not meet, replica by replica.
+// A block runs once for each micro-batch, in their order, so how often it has run says which one it computes,
+// by which random ops draw. Each run of the engine goes on where the longest count of the one before ended.
 // One step is done for all its replicas in turn (RunStep); a block whose inputs are the very memory that the
 // replica before had gives the same results and is not run again.
 #include "executor/numeric/engine.h"
@@ -16,6 +18,7 @@
 #include <set>
 #include <tuple>
 
+#include "executor/kernels/tools/moment.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/numeric/collectives.h"
 #include "executor/numeric/host_streams.h"
@@ -110,10 +113,13 @@ void find_side_by_side(const executor::Program& program, const std::vector<Secti
 }  // namespace
 
 struct Engine::State {
+  using Counts = std::vector<std::uint64_t>;  // by replica
+
   executor::Program program;
   int threads = 1;
   ir::IdMap<executor::BlockId, PreparedBlock> blocks;
   ir::IdMap<executor::BlockId, bool> repeatable;  // the same inputs give the same outputs
+  ir::IdMap<executor::BlockId, Counts> runs;              // of each block, so far
   std::vector<Section> schedule;
   std::vector<ReplicaMemory> memories;  // per replica
   HostInputs inputs;
@@ -122,6 +128,7 @@ struct Engine::State {
   std::function<void()> between_waves;
 
   State(executor::Program of, const PrepareOptions& options);
+  void start_counts();
   void run(std::vector<Section>& sections, int iteration, Replicas replicas);
   void repeat(Section& section, Replicas replicas);
   void run_computes(Section& section, const Wave& wave, int iteration, Replicas replicas);
@@ -136,6 +143,7 @@ struct RunStep {
   const executor::Program& program;
   ir::IdMap<executor::BlockId, PreparedBlock>& blocks;
   const ir::IdMap<executor::BlockId, bool>& repeatable;
+  ir::IdMap<executor::BlockId, std::vector<std::uint64_t>>& runs;
   std::vector<ReplicaMemory>& memories;
   HostInputs& inputs;
   HostOutputs& outputs;
@@ -169,13 +177,17 @@ struct RunStep {
       for (const Slot& slot : step.reads)
         node.inputs.push_back(slot.buffer.valid() ? &read(replica, slot) : nullptr);
       const bool is_known = replica > replicas.first && repeatable[step.block] && has_same_inputs();
-      if (!is_known) results = run_block(step.block);
+      if (!is_known) results = run_block(step.block, replica);
       for (std::size_t i = 0; i < step.writes.size(); ++i) fill(replica, i, *results[i]);
     }
   }
-  std::span<const Datum* const> run_block(executor::BlockId block) const {
+  std::span<const Datum* const> run_block(executor::BlockId block, int replica) const {
     node.memory_of_inputs.clear();
     for (const Datum* input : node.inputs) node.memory_of_inputs.push_back(memory_of(input));
+    const kernels::Moment moment{.run = runs[block][replica]++,
+                                 .replica = static_cast<std::uint64_t>(replica),
+                                 .replicas = static_cast<std::uint64_t>(program.replicas)};
+    const kernels::MomentScope scope(moment);
     return blocks[block].run(node.inputs);
   }
   // What replicas share is of one shape.
@@ -228,6 +240,7 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
       outputs(program),
       peak(program),
       between_waves(options.between_waves) {
+  runs.assign(std::ssize(program.blocks), Counts(program.replicas, 0));
   forget_constants_of_blocks(program);
   for (int replica = 0; replica < program.replicas; ++replica) memories.emplace_back(program, replica);
   for (executor::Buffer& buffer : program.buffers) buffer.initial.clear();
@@ -253,9 +266,16 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   }
 }
 
+// A run that was broken off has left some blocks behind others.
+void Engine::State::start_counts() {
+  std::uint64_t most = 0;
+  for (const Counts& counts : runs) most = std::max(most, *std::ranges::max_element(counts));
+  for (Counts& counts : runs) std::ranges::fill(counts, most);
+}
+
 void Engine::State::run(Node& node, int iteration, Replicas replicas) {
   if (!node.step->acts.contains(iteration)) return;
-  std::visit(RunStep{program, blocks, repeatable, memories, inputs, outputs, node, iteration, replicas},
+  std::visit(RunStep{program, blocks, repeatable, runs, memories, inputs, outputs, node, iteration, replicas},
              node.step->action);
   free(node.step->frees, iteration, replicas);
 }
@@ -320,6 +340,7 @@ std::span<const Datum> Engine::run(std::span<const Datum> inputs) {
   state.outputs.start();
   state.peak.start();
   for (ReplicaMemory& memory : state.memories) memory.start();
+  state.start_counts();
   state.run(state.schedule, 0, {0, state.program.replicas});
   return state.outputs.results();
 }

@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "executor/kernels/fused/fused.h"
+#include "executor/kernels/tools/moment.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/numeric/arena_plan.h"
 #include "executor/numeric/hand_on.h"
@@ -133,7 +134,14 @@ struct PreparedBlock::State {
 
   kernels::BodyRunner body_runner(const Graph& body) const {
     auto block = std::make_shared<PreparedBlock>(body, options);
-    return [block](std::span<const Datum> inputs) {
+    // Every run of the body for one run of this block draws other numbers.
+    return [block, last = kernels::Moment{}, repeat = std::uint64_t{0}](
+               std::span<const Datum> inputs) mutable {
+      kernels::Moment here = kernels::MomentScope::current();
+      repeat = last == here ? repeat + 1 : 1;
+      last = here;
+      here.repeat = here.repeat * 0x9E3779B97F4A7C15U + repeat;  // of a body in a body, by both
+      const kernels::MomentScope scope(here);
       std::vector<const Datum*> pointers(inputs.size());
       for (std::size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i];
       const auto given = block->run(pointers);

@@ -19,6 +19,7 @@
 #include "executor/session/tensor_parallel.h"
 #include "ir/nearest.h"
 #include "ir/passes/bind_replicas.h"
+#include "ir/passes/number_random_ops.h"
 
 namespace podium {
 
@@ -28,6 +29,7 @@ struct InferenceSession::State {
 };
 
 void optimize(importer::Model& model) {
+  ir::number_random_ops(model.graph, ir::Seeded::AsOnnxDoes);
   ir::Training forward{.graph = std::move(model.graph)};
   optimize(forward);
   model.graph = std::move(forward.graph);
@@ -107,6 +109,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   CheckedOptions& checked = state_->checked = check(model, options, Task::Inference);
   checked.notes.insert(checked.notes.end(), chosen.begin(), chosen.end());
   if (!options.optimized) check_overrides(checked.strategy, model.graph);
+  ir::number_random_ops(model.graph, ir::Seeded::AsOnnxDoes);
   const bool exchanges = ir::bind_replicas(model.graph, checked.strategy.replicas);
   const GroupedWeights weights = take_grouped_weights(model, checked.strategy.replicas);
   annotate::ShardingPlan sharding = plan_sharding(model, checked.strategy);

@@ -21,6 +21,7 @@
 #include "ir/nearest.h"
 #include "ir/optimizer_spec.h"
 #include "ir/passes/drop_in_training.h"
+#include "ir/passes/number_random_ops.h"
 
 namespace podium {
 namespace {
@@ -150,6 +151,7 @@ Trainable make_trainable(importer::Model model, const TrainingOptions& options,
                          const ir::Contributions& contributions, const Strategy& strategy) {
   check_has_loss(model.graph, options.loss);
   ir::drop_in_training(model.graph);
+  ir::number_random_ops(model.graph, ir::Seeded::ForEachMoment);
   Trainable made{.metadata = model.info.metadata,
                  .request = {.loss = options.loss,
                              .optimizer = options.optimizer,

@@ -652,6 +652,10 @@ const std::map<std::string_view, Rule>& rules() {
       {"NegativeLogLikelihoodLoss", class_loss_loops},
       {"Attention", attention_loops},
       {"Trilu", but_last_loops<2>},
+      {"Dropout", broadcast_loops},
+      {"RandomNormalLike", broadcast_loops},
+      {"RandomUniformLike", broadcast_loops},
+      {"Bernoulli", broadcast_loops},
   };
   return kRules;
 }
@@ -664,7 +668,7 @@ bool is_static(const std::vector<Type>& types) {
 }  // namespace
 
 std::vector<Loop> loops_of(const TypedOp& op) {
-  if (op.op.spec->random || op.op.captures > 0 || op.op.outputs.empty()) return {};
+  if (op.op.captures > 0 || op.op.outputs.empty()) return {};
   if (!is_static(op.input_types) || !is_static(op.output_types)) return {};
   if (op.op.spec->elementwise) return broadcast_loops(op);
   const auto rule = rules().find(op.op.spec->name);

@@ -206,6 +206,7 @@ OpSpec dropout_row() {
           .attributes = {may_have("seed", AttributeKind::Int)},
           .infer = infer_dropout,
           .work = work_per_element<1>,
+          .category = Category::Elementwise,  // a mask is no statistics of a row
           .in_place = kFirstInput,
           .hands_on = is_inference,
           .random = true,

@@ -59,6 +59,12 @@ OpSpec random_op(std::string_view name, std::vector<Parameter> inputs, std::vect
           .no_gradient = "its result is drawn at random"};
 }
 
+// What it draws for an element follows from the element's place in the whole tensor.
+OpSpec by_element(OpSpec row) {
+  row.samples = one_input;
+  return row;
+}
+
 }  // namespace
 
 std::span<const OpSpec> random_ops() {
@@ -69,13 +75,13 @@ std::span<const OpSpec> random_ops() {
   const AttributeSpec shape = must_have("shape", AttributeKind::Ints);
   static const std::vector<OpSpec> kRows =
       family({.category = Category::Plain,
-              .no_samples = "what is drawn for a sample depends on its place in the batch"},
+              .no_samples = "its shape is given for the whole batch"},
              {
                  random_op("RandomNormal", {}, {mean, scale, shape}, infer_of_shape),
-                 random_op("RandomNormalLike", {{"input"}}, {mean, scale}, infer_like),
+                 by_element(random_op("RandomNormalLike", {{"input"}}, {mean, scale}, infer_like)),
                  random_op("RandomUniform", {}, {low, high, shape}, infer_of_shape),
-                 random_op("RandomUniformLike", {{"input"}}, {low, high}, infer_like),
-                 gained(15, random_op("Bernoulli", {{"input", 'F'}}, {}, infer_bernoulli)),
+                 by_element(random_op("RandomUniformLike", {{"input"}}, {low, high}, infer_like)),
+                 gained(15, by_element(random_op("Bernoulli", {{"input", 'F'}}, {}, infer_bernoulli))),
                  gained(7, random_op("Multinomial", {{"input", 'F'}},
                                      {with_default("sample_size", std::int64_t{1})}, infer_multinomial)),
              });

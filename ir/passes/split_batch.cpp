@@ -16,6 +16,7 @@
 #include "ir/passes/inherit_placement.h"
 #include "ir/passes/sample_axis.h"
 #include "ir/passes/sample_total.h"
+#include "ir/random_draws.h"
 
 namespace podium::ir {
 namespace {
@@ -63,6 +64,7 @@ class Splitter {
         split_op(op);
       }
     }
+    for (Op& op : graph().ops) tell_slices(op);
     for (ValueId& id : graph().outputs) {
       if (weights_.contains(id)) {
         throw Error(
@@ -141,6 +143,15 @@ class Splitter {
     std::vector<int> found;
     for (ValueId id : ids) found.push_back(axis(id));
     return found;
+  }
+
+  // A random op draws the numbers that it would draw for the whole micro-batch.
+  void tell_slices(Op& op) {
+    const int along = op.outputs.empty() || !op.outputs[0].valid() ? kNoAxis : axis(op.outputs[0]);
+    const auto place = along >= 0 ? std::optional<std::int64_t>(along) : std::nullopt;
+    edit_random_ops(op, [&](Op& one) {
+      set_slices(one, {.count = slices_, .axis = &one == &op ? place : std::nullopt});
+    });
   }
 
   bool set_totals(const Op& op, int total) {

@@ -13,6 +13,7 @@
 
 #include "annotate/annotations.h"
 #include "ir/gradients/differentiate.h"
+#include "ir/random_draws.h"
 #include "tests/support/cut_graph.h"
 #include "tests/support/refusal.h"
 
@@ -244,6 +245,28 @@ TEST(Partition, TakesAHaloFromMoreThanOneNeighbour) {
   const Partitioned made = cut_graph(graph, 4, {{"z", "x", over({axis(2, 4)})}}).cut();
   EXPECT_EQ(moved(made), "'y' needs 'z': transfers, 40 bytes\nthe output needs 'y': all-gather, 12 bytes\n");
   EXPECT_THAT(run(made, {tensor<float>({1, 1, 4}, {1, 2, 3, 4})}), ElementsAre(-6, -10, -10, -9));
+}
+
+// Two parts of columns, and a tensor of which each device has a part of the rows.
+TEST(Partition, DrawsOnEachDeviceItsPartOfTheWhole) {
+  ir::Graph graph = graph_of(
+      "agraph (float[4,6] x) => (float[4,6] y) <float r = {0.5}, bool t = {1}> { z = Neg(x) y = Dropout(z, r, t) }");
+  ir::set_stream(graph.ops[1], 0);
+  const std::vector<Datum> ones{tensor<float>({4, 6}, std::vector<float>(24, 1))};
+  const auto whole = testing::values<float>(testing::run_graph(graph, ones)[0]);
+  for (const int along : {0, 1}) {
+    const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(along, 2)})}}).cut();
+    EXPECT_EQ(ops_of(made, "Dropout"), "Dropout 0, Dropout 1");
+    EXPECT_EQ(run(made, ones), whole);
+  }
+}
+
+// Without a stream an op draws in turn: the first device does, for all.
+TEST(Partition, DrawsOnOneDeviceByASeed) {
+  const auto graph = graph_of(
+      "agraph (float[4,6] x) => (float[4,6] y) <float r = {0.5}, bool t = {1}> "
+      "{ z = Neg(x) y = Dropout<seed = 1>(z, r, t) }");
+  EXPECT_EQ(ops_of(cut_graph(graph, 2, {{"z", "x", over({axis(0, 2)})}}).cut(), "Dropout"), "Dropout 0");
 }
 
 // ---- at random

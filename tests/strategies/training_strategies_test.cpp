@@ -73,8 +73,10 @@ constexpr std::size_t kBert = 2;
 constexpr std::size_t kGpt2 = 3;
 constexpr std::size_t kEncoderDecoder = 5;
 constexpr std::size_t kBertOfWords = 6;
+constexpr std::size_t kBertThatDrops = 7;
 
 std::string name_of_model(std::size_t model) {
+  if (model == kBertThatDrops) return "bert that drops";
   if (model == kBertOfWords) return "bert of words";
   return model == kEncoderDecoder ? "encoder-decoder" : trained_models()[model].name;
 }
@@ -115,9 +117,11 @@ ir::Graph encoder_decoder() {
 
 ir::Graph trained_graph(std::size_t model) {
   if (model == kEncoderDecoder) return encoder_decoder();
-  const TrainedModel& made = trained_models()[model == kBertOfWords ? kBert : model];
+  const bool is_bert = model == kBertOfWords || model == kBertThatDrops;
+  const TrainedModel& made = trained_models()[is_bert ? kBert : model];
   models::Parameters parameters = made.parameters;
   parameters["loss"] = "cross-entropy";
+  if (model == kBertThatDrops) parameters["dropout"] = "0.25";
   if (model == kBertOfWords) parameters["head"] = "words";
   return models::build(made.name, parameters).graph;
 }
@@ -489,6 +493,33 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorBothWays) {
   counts.say("both ways");
   EXPECT_EQ(counts.equal, 100);
   EXPECT_THAT(counts.illegal, IsEmpty());
+  EXPECT_THAT(counts.refused, IsEmpty());
+}
+
+// What is dropped follows from the micro-batch: not from the processor, the slice, the replica, the copy of the
+// model or the pass that draws it.
+TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWhereLayersDrop) {
+  TrainingCounts counts;
+  const auto expect_same = [&](const Setting& setting, const std::string& name) {
+    TrainingCase of{.model = kBertThatDrops, .setting = setting};
+    expect_right(of, name, counts);
+    if (setting.options.replicas > 1) return;
+    with_replicas(of.setting, 2);
+    expect_right(of, name + ", 2 replicas", counts);
+  };
+  for_every_strategy(false, expect_same);
+  for_every_strategy(testing::spreads_in_turns(), {}, false, expect_same);
+  for (const PipelineOrder order : {PipelineOrder::Chimera, PipelineOrder::DualPipe}) {
+    Setting setting{.reorders = true};
+    setting.options.virtual_graph_mode = VirtualGraphMode::Auto;
+    setting.options.ipus = 2;
+    setting.options.pipelining = true;
+    setting.options.pipeline_order = order;
+    setting.options.accumulation_factor = 4;
+    expect_same(setting, "both ways");
+  }
+  counts.say("dropping");
+  EXPECT_EQ(counts.equal, 432);
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 

@@ -1,8 +1,13 @@
+// A counter of Philox is four words: which block of numbers, and the micro-batch. The key is made of the seed,
+// the stream and, in a body, how often the body ran before for this micro-batch. Element e has two words of
+// block e / 2 for a uniform number; for a normal one it has a block of its own (Box and Muller).
+//
+// A box of a larger tensor is gone through in rows: what is whole behind the last axis that is cut belongs to
+// the row's elements.
 #include "executor/kernels/tools/random_numbers.h"
 
-#include <atomic>
 #include <cmath>
-#include <memory>
+#include <numbers>
 
 namespace podium::kernels {
 namespace {
@@ -15,12 +20,82 @@ std::uint64_t mixed(std::uint64_t bits) {
   return bits ^ (bits >> 31);
 }
 
+std::uint32_t low(std::uint64_t bits) { return static_cast<std::uint32_t>(bits); }
+std::uint32_t high(std::uint64_t bits) { return static_cast<std::uint32_t>(bits >> 32); }
+
+// 53 random bits of two words in [0, 1).
+double unit_number(std::uint32_t first, std::uint32_t second) {
+  const auto upper = static_cast<double>(first >> 5);
+  const auto lower = static_cast<double>(second >> 6);
+  return (upper * 67108864.0 + lower) / 9007199254740992.0;
+}
+
+// Ops that no session has numbered still differ by their names and outputs.
+std::uint64_t own_stream(const ir::Op& op) {
+  std::uint64_t stream = 0;
+  for (char letter : op.name) stream = mixed(stream ^ static_cast<unsigned char>(letter));
+  for (ir::ValueId id : op.outputs) stream = mixed(stream ^ id.number());
+  return stream;
+}
+
+std::optional<std::int64_t> seed_attribute(const PrepareContext& context) {
+  if (const auto* seed = context.get_if<float>("seed")) return static_cast<std::int64_t>(*seed);
+  if (const auto* seed = context.get_if<std::int64_t>("seed")) return *seed;
+  return std::nullopt;
+}
+
+ir::DrawnBox whole_box(const Dims& dims) {
+  ir::DrawnBox box{.whole = dims, .ranges = {}};
+  for (std::int64_t dim : dims) box.ranges.push_back({{0, dim}});
+  return box;
+}
+
+// The elements of a row, and how many rows there are in front of which axis.
+struct Rows {
+  std::size_t axes = 0;     ///< in front of the row's own
+  std::int64_t inner = 1;   ///< elements of the whole tensor behind the row's axis
+};
+
+Rows rows_of(const ir::DrawnBox& box) {
+  Rows rows{.axes = box.whole.size()};
+  while (rows.axes > 0) {
+    const std::vector<ir::IndexRange> all{{0, box.whole[rows.axes - 1]}};
+    --rows.axes;
+    if (box.ranges[rows.axes] != all) break;
+    if (rows.axes > 0) rows.inner *= box.whole[rows.axes];
+  }
+  return rows;
+}
+
+// The indices that the ranges of an axis have.
+std::vector<std::int64_t> indices_of(const std::vector<ir::IndexRange>& ranges) {
+  std::vector<std::int64_t> indices;
+  for (const ir::IndexRange& range : ranges) {
+    for (std::int64_t i = range.begin; i < range.end; ++i) indices.push_back(i);
+  }
+  return indices;
+}
+
+// Where the rows begin in the whole tensor, in their order.
+std::vector<std::int64_t> row_starts(const ir::DrawnBox& box, const Rows& rows) {
+  std::vector<std::int64_t> starts{0};
+  for (std::size_t axis = 0; axis < rows.axes; ++axis) {
+    const std::vector<std::int64_t> indices = indices_of(box.ranges[axis]);
+    std::vector<std::int64_t> longer;
+    longer.reserve(starts.size() * indices.size());
+    for (std::int64_t start : starts) {
+      for (std::int64_t i : indices) longer.push_back(start * box.whole[axis] + i);
+    }
+    starts = std::move(longer);
+  }
+  return starts;
+}
+
 }  // namespace
 
 double RandomNumbers::uniform() {
-  const auto high = static_cast<double>(generator_() >> 5);
-  const auto low = static_cast<double>(generator_() >> 6);
-  return (high * 67108864.0 + low) / 9007199254740992.0;
+  const auto first = static_cast<std::uint32_t>(generator_());
+  return unit_number(first, static_cast<std::uint32_t>(generator_()));
 }
 
 // Marsaglia's polar method.
@@ -50,17 +125,91 @@ bool RandomNumbers::happens(double probability) {
   return is_rare == (probability <= 0.5);
 }
 
-std::function<std::uint32_t()> seeds_of(const PrepareContext& context) {
-  if (const auto* seed = context.get_if<float>("seed")) {
-    const auto fixed = static_cast<std::uint32_t>(static_cast<std::int64_t>(*seed));
-    return [fixed] { return fixed; };
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  constexpr int kRounds = 10;
+  constexpr std::uint64_t kFactors[] = {0xD2511F53U, 0xCD9E8D57U};
+  constexpr std::uint32_t kWeyl[] = {0x9E3779B9U, 0xBB67AE85U};
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t a = kFactors[0] * counter[0];
+    const std::uint64_t b = kFactors[1] * counter[2];
+    counter = {high(b) ^ counter[1] ^ key[0], low(b), high(a) ^ counter[3] ^ key[1], low(a)};
+    key = {key[0] + kWeyl[0], key[1] + kWeyl[1]};
   }
-  std::uint64_t op = mixed(context.seed);
-  for (char letter : context.op.name) op = mixed(op ^ static_cast<unsigned char>(letter));
-  // Ops without a name still differ in their outputs.
-  for (ir::ValueId id : context.op.outputs) op = mixed(op ^ id.number());
-  auto runs = std::make_shared<std::atomic<std::uint64_t>>(0);
-  return [op, runs] { return static_cast<std::uint32_t>(mixed(op ^ runs->fetch_add(1))); };
+  return counter;
+}
+
+std::array<std::uint32_t, 4> ElementNumbers::block(std::uint64_t index) const {
+  return philox({low(index), high(index), low(moment_), high(moment_)}, {low(key_), high(key_)});
+}
+
+double ElementNumbers::uniform() {
+  const std::uint64_t index = element_ / 2;
+  if (index != known_) words_ = block(index);
+  known_ = index;
+  const std::size_t word = 2 * (element_++ % 2);
+  return unit_number(words_[word], words_[word + 1]);
+}
+
+double ElementNumbers::normal() {
+  const auto words = block(element_++);
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - unit_number(words[0], words[1])));
+  return radius * std::cos(2.0 * std::numbers::pi * unit_number(words[2], words[3]));
+}
+
+RandomSource::RandomSource(const PrepareContext& context, const Dims& dims)
+    : size_(ir::element_count(dims)), draws_(ir::draws_of(context.op)) {
+  const std::optional<std::int64_t> seed = seed_attribute(context);
+  if (seed && !draws_.stream) seed_ = static_cast<std::uint32_t>(*seed);
+  // What a node's seed says holds for all that it draws, whatever number the node has.
+  key_ = seed ? mixed(mixed(static_cast<std::uint64_t>(*seed)) + 1)
+              : mixed(mixed(context.seed) ^ (draws_.stream ? mixed(static_cast<std::uint64_t>(*draws_.stream))
+                                                           : own_stream(context.op)));
+  box_ = draws_.box.value_or(whole_box(dims));
+}
+
+std::uint64_t RandomSource::key_of(const Moment& moment) const {
+  return moment.repeat == 0 ? key_ : mixed(key_ ^ mixed(moment.repeat));
+}
+
+std::uint64_t RandomSource::micro_batch_of(const Moment& moment) const {
+  const std::uint64_t run = moment.run / static_cast<std::uint64_t>(draws_.slices.count);
+  const std::uint64_t turn = run * static_cast<std::uint64_t>(draws_.turn.copies) +
+                             static_cast<std::uint64_t>(draws_.turn.copy);
+  return turn * moment.replicas + moment.replica;
+}
+
+std::vector<DrawnPiece> RandomSource::pieces_at(const Moment& moment) const {
+  ir::DrawnBox box = box_;
+  if (draws_.slices.axis) {
+    const auto axis = static_cast<std::size_t>(*draws_.slices.axis);
+    const auto slice = static_cast<std::int64_t>(moment.run % static_cast<std::uint64_t>(draws_.slices.count));
+    for (ir::IndexRange& range : box.ranges[axis]) {
+      range.begin += slice * box.whole[axis];
+      range.end += slice * box.whole[axis];
+    }
+    box.whole[axis] *= draws_.slices.count;
+  }
+  std::vector<DrawnPiece> pieces;
+  std::int64_t local = 0;
+  const auto add = [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t done = 0; done < count; done += kElements) {
+      const std::int64_t length = std::min(kElements, count - done);
+      pieces.push_back({local, length, first + done});
+      local += length;
+    }
+  };
+  if (box.whole.empty()) {
+    add(0, 1);
+    return pieces;
+  }
+  const Rows rows = rows_of(box);
+  for (std::int64_t start : row_starts(box, rows)) {
+    const std::int64_t row = start * box.whole[rows.axes] * rows.inner;
+    for (const ir::IndexRange& range : box.ranges[rows.axes])
+      add(row + range.begin * rows.inner, (range.end - range.begin) * rows.inner);
+  }
+  IR_CHECK(local == size_, "{} elements of a box of {}", local, size_);
+  return pieces;
 }
 
 }  // namespace podium::kernels

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/random_draws.h"
 #include "ir/zero_constants.h"
 
 namespace podium::lower {
@@ -34,7 +35,7 @@ class SecondCopy {
     share_variables();
     const IdMap<OpId, PlacedOp> ops = placed_.take_ops();
     for (const PlacedOp& one : ops) {
-      if (!one.is_outer()) placed_.append(one.op, one.place);
+      if (!one.is_outer()) placed_.append(in_turn(one.op, 0), one.place);
     }
     for (const PlacedOp& one : ops) {
       if (!one.is_outer()) placed_.append(copied(one.op), mirrored(one.place));
@@ -127,8 +128,12 @@ class SecondCopy {
   Op copied(Op op) {
     for (ValueId& id : op.inputs) id = twin(id);
     for (ValueId& id : op.outputs) id = twin(id);
-    // An op draws by its name: both copies drawing the same would give two micro-batches the same numbers.
-    if (op.spec->random) op.name = graph_.fresh_name(op.name);
+    return in_turn(std::move(op), 1);
+  }
+
+  // Even micro-batches are the first copy's, odd ones the second's.
+  static Op in_turn(Op op, int copy) {
+    ir::edit_random_ops(op, [&](Op& one) { ir::set_turn(one, {.copies = 2, .copy = copy}); });
     return op;
   }
 

@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include "executor/program.h"
+#include "ir/random_draws.h"
 
 namespace podium::lower {
 
@@ -61,10 +62,11 @@ IdMap<OpId, Pass> passes_of(const PlacedGraph& placed) {
   return passes;
 }
 
-bool is_random(const Op& op) {
-  bool found = op.spec->random;
+// Of a random op without a stream a copy would draw other numbers.
+bool draws_once(const Op& op) {
+  bool found = op.spec->random && !ir::draws_of(op).stream;
   ir::for_each_body(op, [&](std::string_view, const Graph& body) {
-    found = found || std::any_of(body.ops.begin(), body.ops.end(), is_random);
+    found = found || std::any_of(body.ops.begin(), body.ops.end(), draws_once);
   });
   return found;
 }
@@ -231,7 +233,7 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& st
     const bool is_left_open = asked == Recompute::Undefined;
     const bool is_asked =
         is_left_open ? is_chosen(op) || (would_stash && of_weights[op]) : asked != Recompute::Checkpoint;
-    again[op] = is_asked && !is_random(graph[op]);
+    again[op] = is_asked && !draws_once(graph[op]);
   }
   return again;
 }

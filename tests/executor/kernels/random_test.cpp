@@ -2,9 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <set>
 
 #include "executor/kernels/tools/random_numbers.h"
+#include "executor/kernels/tools/thread_limit.h"
+#include "ir/random_draws.h"
+#include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -88,6 +93,97 @@ TEST(Multinomial, DrawsClassesByTheirLogarithms) {
   const auto drawn = values<std::int64_t>(y[0]);
   EXPECT_TRUE(std::all_of(drawn.begin(), drawn.begin() + 1000, [](std::int64_t x) { return x == 1; }));
   EXPECT_NEAR(std::accumulate(drawn.begin() + 1000, drawn.end(), 0), 750, 60);
+}
+
+// The vectors that come with the authors' library.
+TEST(Philox, GivesTheNumbersOfItsAuthors) {
+  EXPECT_THAT(philox({0, 0, 0, 0}, {0, 0}), ElementsAre(0x6627e8d5U, 0xe169c58dU, 0xbc57ac4cU, 0x9b00dbd8U));
+  EXPECT_THAT(philox({0x243f6a88U, 0x85a308d3U, 0x13198a2eU, 0x03707344U}, {0xa4093822U, 0x299f31d0U}),
+              ElementsAre(0xd16cfe09U, 0x94fdccebU, 0x5001e420U, 0x24126ea1U));
+}
+
+const char* const kDrop = "g (float[4,6] x, float r, bool t) => (float[4,6] y) { y = Dropout(x, r, t) }";
+
+// What a Dropout of the graph that `edit` has changed keeps of ones, at a moment.
+std::vector<float> kept(const std::function<void(ir::Op&)>& edit, const Moment& moment,
+                        const std::string& text = kDrop, ir::Dims dims = {4, 6}) {
+  ir::Graph graph = testing::graph_of(text);
+  ir::set_stream(graph.ops[0], 3);
+  if (edit) edit(graph.ops[0]);
+  const std::int64_t count = ir::element_count(dims);
+  const MomentScope scope(moment);
+  const auto y = evaluate(graph.ops[0], std::vector<ir::Datum>{
+                                            tensor<float>(std::move(dims), std::vector<float>(count, 1)),
+                                            tensor<float>({}, {0.5F}), tensor<bool>({}, {true})});
+  return values<float>(y[0]);
+}
+
+TEST(DrawnNumbers, DifferByStreamRunReplicaAndRepeat) {
+  const std::vector<float> first = kept(nullptr, {});
+  EXPECT_EQ(kept(nullptr, {}), first);
+  EXPECT_NE(kept([](ir::Op& op) { ir::set_stream(op, 4); }, {}), first);
+  EXPECT_NE(kept(nullptr, {.run = 1}), first);
+  EXPECT_NE(kept(nullptr, {.replica = 1, .replicas = 2}), first);
+  EXPECT_NE(kept(nullptr, {.repeat = 1}), first);
+}
+
+// Four micro-batches of one replica are two of two replicas each, and two of two copies in turns.
+TEST(DrawnNumbers, AreThoseOfTheMicroBatchWhoeverDrawsThem) {
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const std::vector<float> alone = kept(nullptr, {.run = i});
+    EXPECT_EQ(kept(nullptr, {.run = i / 2, .replica = i % 2, .replicas = 2}), alone);
+    const ir::DrawnTurn turn{.copies = 2, .copy = static_cast<std::int64_t>(i % 2)};
+    EXPECT_EQ(kept([&](ir::Op& op) { ir::set_turn(op, turn); }, {.run = i / 2}), alone);
+  }
+}
+
+TEST(DrawnNumbers, OfABoxAreThoseOfTheWhole) {
+  const std::vector<float> whole = kept(nullptr, {.run = 7});
+  const ir::DrawnBox box{.whole = {4, 6}, .ranges = {{{1, 3}}, {{0, 2}, {5, 6}}}};
+  const std::vector<float> part =
+      kept([&](ir::Op& op) { ir::set_box(op, box); }, {.run = 7},
+           "g (float[2,3] x, float r, bool t) => (float[2,3] y) { y = Dropout(x, r, t) }", {2, 3});
+  EXPECT_THAT(part, ElementsAre(whole[6], whole[7], whole[11], whole[12], whole[13], whole[17]));
+}
+
+TEST(DrawnNumbers, OfSlicesAreThoseOfTheMicroBatch) {
+  const std::vector<float> whole = kept(nullptr, {.run = 2});
+  const ir::DrawnSlices columns{.count = 2, .axis = 1};
+  std::vector<float> joined(24);
+  for (std::uint64_t slice = 0; slice < 2; ++slice) {
+    const std::vector<float> part =
+        kept([&](ir::Op& op) { ir::set_slices(op, columns); }, {.run = 4 + slice},
+             "g (float[4,3] x, float r, bool t) => (float[4,3] y) { y = Dropout(x, r, t) }", {4, 3});
+    for (std::size_t i = 0; i < part.size(); ++i) joined[i / 3 * 6 + slice * 3 + i % 3] = part[i];
+  }
+  EXPECT_EQ(joined, whole);
+  const auto same = [](ir::Op& op) { ir::set_slices(op, {.count = 2}); };
+  EXPECT_EQ(kept(same, {.run = 4}), whole);
+  EXPECT_EQ(kept(same, {.run = 5}), whole);
+}
+
+TEST(DrawnNumbers, DoNotDependOnThreads) {
+  const std::string text = "g (float[512,512] x, float r, bool t) => (float[512,512] y) { y = Dropout(x, r, t) }";
+  const std::vector<float> all = kept(nullptr, {}, text, {512, 512});
+  const ThreadLimit limit(1);
+  EXPECT_EQ(kept(nullptr, {}, text, {512, 512}), all);
+  EXPECT_NEAR(mean_of(all), 1, 0.01);
+}
+
+TEST(DrawnNumbers, OfALoopDifferInEachIterationAndAgainInEachLoop) {
+  const auto drawn = run_text(R"(g (int64 n, bool c) => (float[3, 4] first, float[3, 4] second) {
+    first = Loop (n, c) <body = b (int64 i, bool go) => (bool on, float[4] u)
+      { on = Identity (go) u = RandomUniform <shape = [4]> () }>
+    second = Loop (n, c) <body = d (int64 j, bool goes) => (bool ons, float[4] v)
+      { ons = Identity (goes) v = RandomUniform <shape = [4]> () }>
+  })",
+                              {tensor<std::int64_t>({}, {3}), tensor<bool>({}, {true})});
+  std::set<float> numbers;
+  for (const ir::Datum& one : drawn) {
+    const auto some = values<float>(one);
+    numbers.insert(some.begin(), some.end());
+  }
+  EXPECT_EQ(numbers.size(), 24U);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <set>
 
 #include "executor/device/presets.h"
 #include "tests/support/refusal.h"
@@ -553,6 +554,43 @@ TEST(TrainingSession, RefusesInputsOfAnotherSize) {
   TrainingSession session(model_of(kLinear), with({.batches_per_step = 2}));
   const std::vector<ir::Datum> inputs{list<float>({1, 2})};
   EXPECT_THROW(session.run(inputs), Error);
+}
+
+constexpr const char* kDropping =
+    R"(agraph (float[64] x) => (float loss) <float[64] w = {1}, float r = {0.5}, bool t = {1}>
+    { v = Mul(x, w) a = Dropout(v, r, t) b = Dropout(v, r, t) s = Add(a, b) loss = ReduceSum <keepdims = 0> (s) })";
+
+// The masks of a and b in two micro-batches of each of two steps.
+std::vector<std::vector<float>> drawn_masks(std::uint64_t seed) {
+  TrainingOptions options = with({.accumulation_factor = 2}, 0);
+  options.session.seed = seed;
+  options.session.strategy.anchors = {{"a", {}}, {"b", {}}};
+  std::string text = kDropping;
+  std::string ones = "1";
+  for (int i = 1; i < 64; ++i) ones += ", 1";
+  text.replace(text.find("w = {1}"), 7, "w = {" + ones + "}");
+  TrainingSession session(model_of(text), options);
+  std::vector<std::vector<float>> masks;
+  for (int step = 0; step < 2; ++step) {
+    const std::vector<ir::Datum> inputs{tensor<float>({2, 64}, std::vector<float>(128, 1))};
+    const auto results = session.run(inputs);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (session.outputs()[i].name == "loss") continue;
+      const std::vector<float> both = values<float>(results[i]);
+      masks.emplace_back(both.begin(), both.begin() + 64);
+      masks.emplace_back(both.begin() + 64, both.end());
+    }
+  }
+  return masks;
+}
+
+TEST(TrainingSession, DropsOtherElementsInEachStepMicroBatchAndOp) {
+  const std::vector<std::vector<float>> masks = drawn_masks(1);
+  ASSERT_EQ(masks.size(), 8U);
+  const std::set<std::vector<float>> different(masks.begin(), masks.end());
+  EXPECT_EQ(different.size(), 8U);
+  EXPECT_EQ(drawn_masks(1), masks);
+  EXPECT_NE(drawn_masks(2), masks);
 }
 
 }  // namespace

@@ -261,6 +261,64 @@ TEST(Physics, AllReducesNeverTakeLessTimeForMoreBytes) {
   });
 }
 
+// Along a ladder, and behind it through a gateway: a processor that is on the way lies no farther.
+TEST(Physics, FartherProcessorsNeverTakeLessTime) {
+  for_random_cases([](auto& random, Device device, auto& /*model*/, auto& /*strategy*/) {
+    if (device.topology != device::Topology::Ladder) device = *device::find_preset("ipu-pod64");
+    device.processors = 64;
+    device.link_domain = pick(random, 0, 1) == 0 ? 64 : 16;
+    const double bytes = std::pow(10, pick(random, 2, 8));
+    double before = 0;
+    for (const int to : {2, 4, 8, 14, 30}) {
+      const std::vector<sim::ProcessorTransfer> transfers{{0, to, bytes}};
+      const double seconds = sim::exchange_cost(device, transfers).seconds;
+      EXPECT_GE(seconds, before * (1 - kRounding)) << to;
+      before = seconds;
+    }
+  });
+}
+
+// Parts of the rate: what is left out of each is what the machine loses.
+TEST(Physics, AHigherShareOfARateNeverTakesMoreTime) {
+  for_random_cases([](auto& random, Device device, const RandomModel& model, const Strategy& strategy) {
+    const std::array<double Device::*, 4> rates{&Device::matrix_share, &Device::vector_bytes_per_cycle,
+                                                &Device::exchange_bytes_per_cycle, &Device::cache_speed};
+    const double slow = clocked(model.placed(), device, strategy).makespan;
+    device.*rates[static_cast<std::size_t>(pick(random, 0, 3))] *= 1.1;
+    EXPECT_LE(clocked(model.placed(), device, strategy).makespan, slow * (1 + kRounding));
+  });
+}
+
+TEST(Physics, OverheadsNeverSaveTime) {
+  for_random_cases([](auto& random, Device device, const RandomModel& model, const Strategy& strategy) {
+    const std::array<double Device::*, 5> overheads{
+        &Device::phase_overhead_cycles, &Device::matrix_overhead_single_cycles,
+        &Device::matrix_weights_single_cycles, &Device::dispatch_seconds, &Device::matrix_fill};
+    const double before = clocked(model.placed(), device, strategy).makespan;
+    double& overhead = device.*overheads[static_cast<std::size_t>(pick(random, 0, 4))];
+    overhead = overhead * 1.5 + 1e-7;
+    EXPECT_GE(clocked(model.placed(), device, strategy).makespan, before * (1 - kRounding));
+  });
+}
+
+// With additions in the switch as one more way to choose from; no way is faster than the ports.
+TEST(Physics, MoreWaysToAllReduceNeverTakeMoreTime) {
+  for_random_cases([](auto& random, Device device, auto& /*model*/, auto& /*strategy*/) {
+    if (device.topology != device::Topology::AllToAll) device = *device::find_preset("h100");
+    std::vector<int> members;
+    for (int i = 0; i < 1 << pick(random, 1, 3); ++i) members.push_back(i);
+    const double bytes = std::pow(10, pick(random, 3, 9));
+    const auto seconds = [&] {
+      return sim::collective_cost(device, executor::CollectiveKind::AllReduce, bytes, members).seconds;
+    };
+    device.switch_reduction_share = 0;
+    const double without = seconds();
+    device.switch_reduction_share = 0.8;
+    EXPECT_LE(seconds(), without * (1 + kRounding));
+    EXPECT_GE(seconds(), bytes / std::max(device.rail.bytes_per_second, device.rung.bytes_per_second));
+  });
+}
+
 // Half a collective: what an all-reduce does twice.
 TEST(Physics, AnAllReduceTakesNoMoreThanAReduceScatterAndAGather) {
   for_random_cases([](auto& random, const Device& device, auto& /*model*/, auto& /*strategy*/) {

@@ -119,7 +119,7 @@ TEST(Loops, OfAttentionKeepHeadsThatShareKeysTogether) {
 
 TEST(Loops, HasNoneWhereAResultDependsOnEverything) {
   EXPECT_EQ(loops("agraph (float[4] x) => (float[4] y) { y = Softmax<axis=0>(x) }"), "");
-  EXPECT_EQ(loops("agraph (float[4,4] x) => (float[4,4] y) { y = RandomUniformLike(x) }"), "");
+  EXPECT_EQ(loops("agraph (float[4,4] x) => (float[4,4] y) { y = RandomUniform<shape = [4, 4]>() }"), "");
 }
 
 }  // namespace

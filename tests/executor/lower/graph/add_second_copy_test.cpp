@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "ir/error.h"
+#include "ir/random_draws.h"
 #include "tests/executor/lower/placed_text.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
@@ -47,12 +48,13 @@ TEST(AddSecondCopy, GoesTheOtherWayAndAddsToASumOfItsOwn) {
   EXPECT_EQ(placed.training.updates.size(), 5U);
 }
 
-TEST(AddSecondCopy, DrawsNumbersOfItsOwn) {
+TEST(AddSecondCopy, DrawsForEverySecondMicroBatch) {
   PlacedGraph placed = testing::placed_graph(
       {.graph = testing::graph_of("g (float[2] x) => (float[2] y) { y = RandomNormalLike (x) }")});
   add_second_copy(placed);
   ASSERT_EQ(placed.graph().ops.size(), 2U);
-  EXPECT_NE(placed.graph().ops[0].name, placed.graph().ops[1].name);
+  EXPECT_EQ(ir::draws_of(placed.graph().ops[0]).turn, (ir::DrawnTurn{.copies = 2, .copy = 0}));
+  EXPECT_EQ(ir::draws_of(placed.graph().ops[1]).turn, (ir::DrawnTurn{.copies = 2, .copy = 1}));
 }
 
 TEST(AddSecondCopy, NamesWhatBothWouldChange) {

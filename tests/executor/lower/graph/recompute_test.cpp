@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/lower/graph/recompute.h"
+#include "ir/random_draws.h"
 #include "tests/executor/lower/placed.h"
 #include "tests/executor/lower/trained.h"
 #include "tests/support/hand_trained.h"
@@ -143,11 +144,26 @@ TEST(Recompute, AnnotationsComeBeforeTheOption) {
               UnorderedElementsAre("a", "x"));
 }
 
-TEST(Recompute, KeepsWhatIsRandom) {
-  const ir::Training training =
-      model("a = Mul (x, w) d, mask = Dropout (a, half, yes) b = Tanh (d)",
-            "t = Mul (b, b) u = Sub (one, t) v = Mul (db, u) m = Cast <to = 1> (mask) "
-            "da = Mul (v, m)");
+ir::Training model_that_drops() {
+  return model("a = Mul (x, w) d, mask = Dropout (a, half, yes) b = Tanh (d)",
+               "t = Mul (b, b) u = Sub (one, t) v = Mul (db, u) m = Cast <to = 1> (mask) "
+               "da = Mul (v, m)");
+}
+
+TEST(Recompute, DrawsAgainWhatAStreamSays) {
+  ir::Training training = model_that_drops();
+  for (ir::Op& op : training.graph.ops) {
+    if (op.spec->random) ir::set_stream(op, 0);
+  }
+  const ir::Placement placement = in_three_stages(training);
+  EXPECT_THAT(stashes(lower(training, placement, pipelined_options(Recomputation::Pipeline))),
+              UnorderedElementsAre("x"));
+  const TrainedState kept = train(training, placement, pipelined_options(Recomputation::None));
+  EXPECT_EQ(train(training, placement, pipelined_options(Recomputation::Pipeline)), kept);
+}
+
+TEST(Recompute, KeepsWhatIsRandomWithoutAStream) {
+  const ir::Training training = model_that_drops();
   const ir::Placement placement = in_three_stages(training);
   const ir::IdMap<ir::OpId, bool> again =
       ops_to_recompute({training, placement}, pipelined_options(Recomputation::Pipeline));
