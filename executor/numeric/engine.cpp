@@ -266,10 +266,13 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   }
 }
 
-// A run that was broken off has left some blocks behind others.
+// A run that was broken off has left some blocks behind others. Only what may draw counts: blocks that do not
+// may stand for several parts of a step.
 void Engine::State::start_counts() {
   std::uint64_t most = 0;
-  for (const Counts& counts : runs) most = std::max(most, *std::ranges::max_element(counts));
+  for (executor::BlockId id : runs.ids()) {
+    if (!repeatable[id]) most = std::max(most, *std::ranges::max_element(runs[id]));
+  }
   for (Counts& counts : runs) std::ranges::fill(counts, most);
 }
 

@@ -519,7 +519,7 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWhereLayersDrop) {
     expect_same(setting, "both ways");
   }
   counts.say("dropping");
-  EXPECT_EQ(counts.equal, 432);
+  EXPECT_EQ(counts.equal, 470);
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 
