@@ -1,5 +1,6 @@
-// What a random op draws: the numbers of a stream for the elements of a tensor, or of its part of a larger one
-// (semantics, section 11.3). Passes that number, cut, slice or copy an op say so here; its kernel reads it.
+// What a random op draws: the numbers of a stream for the elements of a tensor, or of its part of a larger
+// one (semantics, section 11.3). Passes that number, cut, slice or copy an op say so here; its kernel reads
+// it.
 #pragma once
 
 #include <cstdint>

@@ -39,8 +39,9 @@ Transformer read_sizes(const Recipe& recipe) {
 ValueId dropped(Net& net, const std::string& name, ValueId x) {
   const double ratio = net.recipe().share("dropout");
   if (ratio == 0) return x;
-  return net.op(name, "Dropout",
-                {x, net.constant(Tensor::scalar(static_cast<float>(ratio))), net.constant(Tensor::scalar(true))});
+  return net.op(
+      name, "Dropout",
+      {x, net.constant(Tensor::scalar(static_cast<float>(ratio))), net.constant(Tensor::scalar(true))});
 }
 
 // x W + b, as an exporter writes a linear layer over tokens.
@@ -355,7 +356,8 @@ std::vector<ModelSpec> language_models() {
   const ParameterSpec layers{"layers", "12", "transformer layers"};
   const ParameterSpec hidden{"hidden", "768", "features of a token"};
   const ParameterSpec heads{"heads", "12", "attention heads"};
-  const ParameterSpec dropout{"dropout", "0", "share of features and attention weights that Dropout nodes drop"};
+  const ParameterSpec dropout{"dropout", "0",
+                              "share of features and attention weights that Dropout nodes drop"};
   const ParameterSpec shapes = shapes_parameter(
       "static, or dynamic: batch and sequence are open, with the exporter's shape arithmetic");
   return {

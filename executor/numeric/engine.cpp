@@ -119,7 +119,7 @@ struct Engine::State {
   int threads = 1;
   ir::IdMap<executor::BlockId, PreparedBlock> blocks;
   ir::IdMap<executor::BlockId, bool> repeatable;  // the same inputs give the same outputs
-  ir::IdMap<executor::BlockId, Counts> runs;              // of each block, so far
+  ir::IdMap<executor::BlockId, Counts> runs;      // of each block, so far
   std::vector<Section> schedule;
   std::vector<ReplicaMemory> memories;  // per replica
   HostInputs inputs;

@@ -135,20 +135,20 @@ struct PreparedBlock::State {
   kernels::BodyRunner body_runner(const Graph& body) const {
     auto block = std::make_shared<PreparedBlock>(body, options);
     // Every run of the body for one run of this block draws other numbers.
-    return [block, last = kernels::Moment{}, repeat = std::uint64_t{0}](
-               std::span<const Datum> inputs) mutable {
-      kernels::Moment here = kernels::MomentScope::current();
-      repeat = last == here ? repeat + 1 : 1;
-      last = here;
-      here.repeat = here.repeat * 0x9E3779B97F4A7C15U + repeat;  // of a body in a body, by both
-      const kernels::MomentScope scope(here);
-      std::vector<const Datum*> pointers(inputs.size());
-      for (std::size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i];
-      const auto given = block->run(pointers);
-      std::vector<Datum> results(given.size());
-      for (std::size_t i = 0; i < given.size(); ++i) results[i] = *given[i];
-      return results;
-    };
+    return
+        [block, last = kernels::Moment{}, repeat = std::uint64_t{0}](std::span<const Datum> inputs) mutable {
+          kernels::Moment here = kernels::MomentScope::current();
+          repeat = last == here ? repeat + 1 : 1;
+          last = here;
+          here.repeat = here.repeat * 0x9E3779B97F4A7C15U + repeat;  // of a body in a body, by both
+          const kernels::MomentScope scope(here);
+          std::vector<const Datum*> pointers(inputs.size());
+          for (std::size_t i = 0; i < inputs.size(); ++i) pointers[i] = &inputs[i];
+          const auto given = block->run(pointers);
+          std::vector<Datum> results(given.size());
+          for (std::size_t i = 0; i < given.size(); ++i) results[i] = *given[i];
+          return results;
+        };
   }
 
   void prepare(Task& task, ir::TypedOp typed) {

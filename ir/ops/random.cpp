@@ -74,8 +74,7 @@ std::span<const OpSpec> random_ops() {
   const AttributeSpec high = with_default("high", 1.0F);
   const AttributeSpec shape = must_have("shape", AttributeKind::Ints);
   static const std::vector<OpSpec> kRows =
-      family({.category = Category::Plain,
-              .no_samples = "its shape is given for the whole batch"},
+      family({.category = Category::Plain, .no_samples = "its shape is given for the whole batch"},
              {
                  random_op("RandomNormal", {}, {mean, scale, shape}, infer_of_shape),
                  by_element(random_op("RandomNormalLike", {{"input"}}, {mean, scale}, infer_like)),

@@ -243,6 +243,20 @@ void expect_same_scores(const std::vector<float>& a, const std::vector<float>& b
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4);
 }
 
+TEST(Catalog, TransformersDropWhereTheirAuthorsDo) {
+  for (const char* model : {"bert", "gpt2"}) {
+    const auto dropping = [&](const char* ratio) {
+      const Parameters small{{"layers", "2"}, {"hidden", "8"}, {"heads", "2"}, {"dropout", ratio}};
+      const ir::Graph graph = build(model, small).graph;
+      return std::count_if(graph.ops.begin(), graph.ops.end(),
+                           [](const ir::Op& op) { return op.is("Dropout"); });
+    };
+    EXPECT_EQ(dropping("0"), 0);
+    EXPECT_EQ(dropping("0.1"), 1 + 2 * 3);  // embeddings; attention weights and two residuals a layer
+    EXPECT_THROW(dropping("1"), Error);
+  }
+}
+
 TEST(Catalog, LlamaIsTheSameInOpsAndInPrimitives) {
   for (const char* kv_heads : {"1", "2", "4"}) {
     const Parameters ops{{"kv_heads", kv_heads}, {"batch", "2"}};

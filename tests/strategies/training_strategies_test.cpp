@@ -496,8 +496,8 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorBothWays) {
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 
-// What is dropped follows from the micro-batch: not from the processor, the slice, the replica, the copy of the
-// model or the pass that draws it.
+// What is dropped follows from the micro-batch: not from the processor, the slice, the replica, the copy of
+// the model or the pass that draws it.
 TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWhereLayersDrop) {
   TrainingCounts counts;
   const auto expect_same = [&](const Setting& setting, const std::string& name) {

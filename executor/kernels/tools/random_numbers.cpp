@@ -1,6 +1,6 @@
-// A counter of Philox is four words: which block of numbers, and the micro-batch. The key is made of the seed,
-// the stream and, in a body, how often the body ran before for this micro-batch. Element e has two words of
-// block e / 2 for a uniform number; for a normal one it has a block of its own (Box and Muller).
+// A counter of Philox is four words: which block of numbers, and the micro-batch. The key is made of the
+// seed, the stream and, in a body, how often the body ran before for this micro-batch. Element e has two
+// words of block e / 2 for a uniform number; for a normal one it has a block of its own (Box and Muller).
 //
 // A box of a larger tensor is gone through in rows: what is whole behind the last axis that is cut belongs to
 // the row's elements.
@@ -52,8 +52,8 @@ ir::DrawnBox whole_box(const Dims& dims) {
 
 // The elements of a row, and how many rows there are in front of which axis.
 struct Rows {
-  std::size_t axes = 0;     ///< in front of the row's own
-  std::int64_t inner = 1;   ///< elements of the whole tensor behind the row's axis
+  std::size_t axes = 0;    ///< in front of the row's own
+  std::int64_t inner = 1;  ///< elements of the whole tensor behind the row's axis
 };
 
 Rows rows_of(const ir::DrawnBox& box) {
@@ -173,8 +173,8 @@ std::uint64_t RandomSource::key_of(const Moment& moment) const {
 
 std::uint64_t RandomSource::micro_batch_of(const Moment& moment) const {
   const std::uint64_t run = moment.run / static_cast<std::uint64_t>(draws_.slices.count);
-  const std::uint64_t turn = run * static_cast<std::uint64_t>(draws_.turn.copies) +
-                             static_cast<std::uint64_t>(draws_.turn.copy);
+  const std::uint64_t turn =
+      run * static_cast<std::uint64_t>(draws_.turn.copies) + static_cast<std::uint64_t>(draws_.turn.copy);
   return turn * moment.replicas + moment.replica;
 }
 
@@ -182,7 +182,8 @@ std::vector<DrawnPiece> RandomSource::pieces_at(const Moment& moment) const {
   ir::DrawnBox box = box_;
   if (draws_.slices.axis) {
     const auto axis = static_cast<std::size_t>(*draws_.slices.axis);
-    const auto slice = static_cast<std::int64_t>(moment.run % static_cast<std::uint64_t>(draws_.slices.count));
+    const auto slice =
+        static_cast<std::int64_t>(moment.run % static_cast<std::uint64_t>(draws_.slices.count));
     for (ir::IndexRange& range : box.ranges[axis]) {
       range.begin += slice * box.whole[axis];
       range.end += slice * box.whole[axis];

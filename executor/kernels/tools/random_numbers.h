@@ -34,7 +34,8 @@ class RandomNumbers {
   bool has_spare_ = false;
 };
 
-/// Philox-4x32 with 10 rounds: of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3".
+/// Philox-4x32 with 10 rounds: of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2,
+/// 3".
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
 /// The numbers of consecutive elements: each call is for the next one.
@@ -70,8 +71,8 @@ class RandomSource {
   /// For a tensor of these dimensions.
   RandomSource(const PrepareContext& context, const Dims& dims);
 
-  /// Calls `draw(numbers, piece)` for pieces that make up the tensor, side by side. Numbers are in turn those of
-  /// the piece's elements at the current moment.
+  /// Calls `draw(numbers, piece)` for pieces that make up the tensor, side by side. Numbers are in turn those
+  /// of the piece's elements at the current moment.
   template <class Draw>
   void for_each_piece(const Draw& draw) const {
     if (seed_) {

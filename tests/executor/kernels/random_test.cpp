@@ -112,9 +112,9 @@ std::vector<float> kept(const std::function<void(ir::Op&)>& edit, const Moment& 
   if (edit) edit(graph.ops[0]);
   const std::int64_t count = ir::element_count(dims);
   const MomentScope scope(moment);
-  const auto y = evaluate(graph.ops[0], std::vector<ir::Datum>{
-                                            tensor<float>(std::move(dims), std::vector<float>(count, 1)),
-                                            tensor<float>({}, {0.5F}), tensor<bool>({}, {true})});
+  const auto y = evaluate(graph.ops[0],
+                          std::vector<ir::Datum>{tensor<float>(std::move(dims), std::vector<float>(count, 1)),
+                                                 tensor<float>({}, {0.5F}), tensor<bool>({}, {true})});
   return values<float>(y[0]);
 }
 
@@ -163,7 +163,8 @@ TEST(DrawnNumbers, OfSlicesAreThoseOfTheMicroBatch) {
 }
 
 TEST(DrawnNumbers, DoNotDependOnThreads) {
-  const std::string text = "g (float[512,512] x, float r, bool t) => (float[512,512] y) { y = Dropout(x, r, t) }";
+  const std::string text =
+      "g (float[512,512] x, float r, bool t) => (float[512,512] y) { y = Dropout(x, r, t) }";
   const std::vector<float> all = kept(nullptr, {}, text, {512, 512});
   const ThreadLimit limit(1);
   EXPECT_EQ(kept(nullptr, {}, text, {512, 512}), all);
