@@ -1,7 +1,8 @@
 // A device gets the box that it needs from its own part, else from the first device that has it, else in
-// pieces that it joins. Summands are added in ascending order of devices, narrow floats as float32. Where
-// many devices need a sum, each adds up one part of it, which the others then gather: the same bits, and as
-// many bytes as a ring would move.
+// pieces that it joins. Summands are added in ascending order of devices, narrow floats as float32. Devices
+// that need something of each other meet in one op where such an op serves them all (group_exchanges.h). Else,
+// where many devices need a sum, each adds up one part of it, which the others then gather: the same bits, and
+// as many bytes as a ring would move.
 #include "annotate/holdings.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "annotate/annotations.h"
 #include "ir/annotation.h"
 #include "ir/infer.h"
+#include "ir/ops/group_exchange.h"
 
 namespace podium::annotate {
 
@@ -31,6 +33,14 @@ Boxes boxes_of(const Held& held) {
     if (held.on[device]) boxes[device] = held.on[device]->box;
   }
   return boxes;
+}
+
+// What all members receive: in an all-reduce each reduces one part and gathers the others. `parts` is the
+// size of all parts, of an all-reduce that of all results.
+std::int64_t moved_in_ring(const GroupExchange& exchange, std::int64_t parts) {
+  const std::int64_t others = std::ssize(exchange.members) - 1;
+  if (exchange.kind == ExchangeKind::AllReduce) return 2 * parts / std::ssize(exchange.members) * others;
+  return parts * others;
 }
 
 // Appends an op and gives its first output.
@@ -121,12 +131,17 @@ void Holdings::count(ValueId value, const Source& from, int to) {
   if (from.device != to || from.place.group != place_.group) moved_.bytes += packed_bytes(out_[value].type);
 }
 
+std::optional<ValueId> Holdings::known(ValueId id, int device, const Box& box, Context context) const {
+  for (const Brought& one : brought_[id]) {
+    if (one.group == place_.group && one.device == device && one.context == context && one.box == box)
+      return one.value;
+  }
+  return std::nullopt;
+}
+
 // The box of a value on a device: each is made once.
 ValueId Holdings::bring(ValueId id, int device, const Box& box, Context context) {
-  for (const Brought& known : brought_[id]) {
-    if (known.group == place_.group && known.device == device && known.context == context && known.box == box)
-      return known.value;
-  }
+  if (const auto there = known(id, device, box, context)) return *there;
   const ValueId made = bring_anew(id, device, box, context);
   brought_[id].push_back({place_.group, device, context, box, made});
   return made;
@@ -240,6 +255,55 @@ void Holdings::split(const Source& from, std::int64_t axis, const std::vector<Bo
   out_.ops.push_back(std::move(op));
 }
 
+// An update's few bytes move as they are, and a phase keeps what other phases made where each device reads
+// it.
+bool Holdings::may_meet(ValueId id, Context context) const {
+  const Held& held = held_[id];
+  return context == Context::MicroBatch && plan_.placement.phases <= 1 && !held.everywhere.valid() &&
+         !held.is_variable && held.place.group == place_.group &&
+         (ir::kNumeric | ir::kBool).contains(type(id).element);
+}
+
+// Brings what collectives can, to some of the devices or to all.
+bool Holdings::exchange_in_groups(ValueId id, const Boxes& wanted, Context context) {
+  if (!may_meet(id, context)) return false;
+  Boxes needed = wanted;
+  for (int device = 0; device < devices_; ++device) {
+    if (needed[device] && known(id, device, *needed[device], context)) needed[device].reset();
+  }
+  const std::vector<GroupExchange> found = group_exchanges(boxes_of(held_[id]), held_[id].pieces, needed);
+  for (const GroupExchange& one : found) emit_exchange(id, one, wanted, context);
+  return !found.empty();
+}
+
+void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const Boxes& wanted,
+                             Context context) {
+  const Held& held = held_[id];
+  constexpr std::string_view kNames[] = {ir::kGroupAllReduce, ir::kGroupReduceScatter, ir::kGroupAllGather};
+  Op op{.spec = ir::find_op("podium", kNames[static_cast<int>(exchange.kind)]), .name = node_};
+  put_on(op, exchange.members[0], context, place_);
+  ir::IntList processors;
+  ir::IntList sizes;
+  std::int64_t received = 0;
+  for (int member : exchange.members) {
+    const Piece& piece = *held.on[member];
+    const Type result = Type::tensor(type(id).element, dims_of(*wanted[member]));
+    op.inputs.push_back(piece.value);
+    op.outputs.push_back(out_.add_value(out_.fresh_name(out_[piece.value].name), result));
+    processors.push_back(plan_.processor(place_.group, member));
+    if (exchange.kind == ExchangeKind::ReduceScatter) sizes.push_back(result.dims[exchange.axis]);
+    brought_[id].push_back({place_.group, member, context, *wanted[member], op.outputs.back()});
+    received += packed_bytes(exchange.kind == ExchangeKind::AllGather ? out_[piece.value].type : result);
+  }
+  ir::set_attribute(op, ir::kGroupProcessors, std::move(processors));
+  if (exchange.kind != ExchangeKind::AllReduce) ir::set_attribute(op, "axis", exchange.axis);
+  if (exchange.kind == ExchangeKind::ReduceScatter) ir::set_attribute(op, ir::kGroupSizes, std::move(sizes));
+  if (held.pieces == Pieces::Rivals) ir::set_attribute(op, ir::kGroupReduction, std::string("max"));
+  moved_.joined = moved_.joined || exchange.kind == ExchangeKind::AllGather;
+  moved_.bytes += moved_in_ring(exchange, received);
+  out_.ops.push_back(std::move(op));
+}
+
 // Where several devices need a sum, each adds up one part of it, and the parts are all that is held on.
 void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
   Held& held = held_[id];
@@ -278,7 +342,7 @@ std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Contex
   moved_ = {};
   const std::size_t before = out_.ops.size();
   const bool was_sum = is_sum(held_[id]);
-  share_sum(id, wanted, context);
+  if (!exchange_in_groups(id, wanted, context)) share_sum(id, wanted, context);
   std::vector<ValueId> values(devices_);
   int readers = 0;
   for (int device = 0; device < devices_; ++device) {
@@ -300,11 +364,13 @@ void Holdings::keep_sum(ValueId id, const Boxes& wanted, const std::vector<Value
   Held& held = held_[id];
   const Box all = whole_box(type(id).dims);
   for (int device = 0; device < devices_; ++device) {
-    if (wanted[device] ? *wanted[device] != all : held.on[device].has_value()) return;
+    const auto& piece = held.on[device];
+    const bool keeps = wanted[device] && (*wanted[device] == all || (piece && *wanted[device] == piece->box));
+    if (!keeps && (wanted[device] || piece)) return;
   }
   for (int device = 0; device < devices_; ++device) {
     held.on[device].reset();
-    if (wanted[device]) held.on[device] = Piece{values[device], all};
+    if (wanted[device]) held.on[device] = Piece{values[device], *wanted[device]};
   }
   held.pieces = Pieces::Parts;
   held.place = place_;

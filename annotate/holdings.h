@@ -1,5 +1,5 @@
 // What devices have of the values of a graph that is cut over them, and how they come to what they need: ops
-// that cut, add up and join are appended to the new graph.
+// in which devices meet, and that cut, add up and join, are appended to the new graph.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "annotate/group_exchanges.h"
 #include "annotate/partition.h"
 
 namespace podium::annotate {
@@ -130,6 +131,10 @@ class Holdings {
   ir::ValueId join(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
                    Context context);
   void split(const Source& from, std::int64_t axis, const std::vector<Box>& boxes, Context context);
+  bool may_meet(ir::ValueId id, Context context) const;
+  std::optional<ir::ValueId> known(ir::ValueId id, int device, const Box& box, Context context) const;
+  bool exchange_in_groups(ir::ValueId id, const Boxes& wanted, Context context);
+  void emit_exchange(ir::ValueId id, const GroupExchange& exchange, const Boxes& wanted, Context context);
   void share_sum(ir::ValueId id, const Boxes& wanted, Context context);
   void keep_sum(ir::ValueId id, const Boxes& wanted, const std::vector<ir::ValueId>& values);
   void report(ir::ValueId id, bool was_sum, int readers, const Boxes& wanted);

@@ -67,8 +67,9 @@ struct Partitioned {
 
 /// Each op becomes one an own device of its group that computes a part of it, with its device as annotation
 /// of the processor, in the stage and phase of the whole op where the plan places it; between them come ops
-/// that cut, sum up in ascending order of devices, and join what other devices have: cut where the value is,
-/// added up and joined where it is read. Layouts follow from what nodes say, from the layouts of variables,
+/// in which devices meet (ir/ops/group_exchange.h) and, for what no such op serves, ops that cut, sum up in
+/// ascending order of devices, and join what other devices have: cut where the value is, added up and joined
+/// where it is read. Layouts follow from what nodes say, from the layouts of variables,
 /// which are those that the first reader wants, and of the largest operand; what does not fit them is brought
 /// into form. An op that cannot be cut runs whole on all devices, a random one or one with bodies on the
 /// first. Inputs are read whole, and outputs come from the first device of the group that makes them. A state

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "executor/slots.h"
@@ -66,11 +67,20 @@ struct PrintStep {
   std::string operator()(const CopyBetweenTiles& step) const { return "tiles " + transfer(step.transfer); }
   std::string operator()(const LoadRemote& step) const { return "load " + transfers(step.transfers); }
   std::string operator()(const StoreRemote& step) const { return "store " + transfers(step.transfers); }
-  std::string operator()(const Collective& step) const {
+  template <class AnyCollective>
+  static std::string kind_of(const AnyCollective& step) {
     constexpr std::array<std::string_view, 3> kKinds{"all-reduce", "reduce-scatter", "all-gather"};
-    constexpr std::array<std::string_view, 3> kReductions{"", " (mean)", " (local)"};
-    return fmt::format("{}{} {}", kKinds[static_cast<std::size_t>(step.kind)],
-                       kReductions[static_cast<std::size_t>(step.reduction)], transfer(step.transfer));
+    constexpr std::array<std::string_view, 4> kReductions{"", " (mean)", " (local)", " (max)"};
+    return fmt::format("{}{}", kKinds[static_cast<std::size_t>(step.kind)],
+                       kReductions[static_cast<std::size_t>(step.reduction)]);
+  }
+  std::string operator()(const Collective& step) const {
+    return fmt::format("{} {}", kind_of(step), transfer(step.transfer));
+  }
+  std::string operator()(const GroupCollective& step) const {
+    const std::string along =
+        step.kind == CollectiveKind::AllReduce ? "" : fmt::format(" along axis {}", step.axis);
+    return fmt::format("{} in group{} {}", kind_of(step), along, transfers(step.transfers));
   }
   std::string operator()(const Repeat& step) const { return fmt::format("repeat {} times", step.count); }
 };
@@ -191,6 +201,35 @@ class VerifyStep {
         IR_CHECK(from > 1 && to == 1);
         break;
     }
+  }
+  // Each member's ends are its own, and the parts are together what the whole is.
+  void operator()(const GroupCollective& step) const {
+    using enum CollectiveReduction;
+    IR_CHECK(step.transfers.size() > 1 && (step.reduction == Add || step.reduction == Max));
+    std::set<int> members;
+    ir::Dims joined;
+    const bool scatters = step.kind == CollectiveKind::ReduceScatter;
+    const bool gathers = step.kind == CollectiveKind::AllGather;
+    const ir::Type& whole = type(gathers ? step.transfers[0].to : step.transfers[0].from);
+    for (const Transfer& one : step.transfers) {
+      const Buffer& from = at(one.from);
+      const Buffer& to = at(one.to);
+      IR_CHECK(from.processor == to.processor && members.insert(from.processor).second,
+               "{} on ipu {} becomes {} on ipu {} in a group", from.name, from.processor, to.name,
+               to.processor);
+      IR_CHECK(from.memory != Memory::Streaming && to.memory != Memory::Streaming);
+      IR_CHECK(type(gathers ? one.to : one.from) == whole && (scatters || gathers || type(one.to) == whole),
+               "{} of {} is put together with {}", from.name, to_string(type(one.from)), to_string(whole));
+      if (!scatters && !gathers) continue;
+      const ir::Dims& part = type(scatters ? one.to : one.from).dims;
+      if (joined.empty()) {
+        joined = part;
+      } else {
+        joined.at(step.axis) += part.at(step.axis);
+      }
+    }
+    IR_CHECK(joined.empty() || joined == whole.dims, "parts of {} are not together {}",
+             at(step.transfers[0].from).name, to_string(whole));
   }
   void operator()(const Repeat& step) {
     IR_CHECK(step.count > 0);

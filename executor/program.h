@@ -140,8 +140,8 @@ struct StoreRemote {
 
 enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
 /// How values combine. Local makes a ReduceScatter without reduction: each replica takes its part of its own
-/// tensor, and no data move between replicas.
-enum class CollectiveReduction : std::uint8_t { Add, Mean, Local };
+/// tensor, and no data move between replicas. Max is there between processors alone.
+enum class CollectiveReduction : std::uint8_t { Add, Mean, Local, Max };
 
 /// Combines data of the same processor over the replicas of each group. ReduceScatter writes and AllGather
 /// reads a sharded buffer; AllReduce may write where it reads.
@@ -150,6 +150,16 @@ struct Collective {
   CollectiveReduction reduction = CollectiveReduction::Add;
   ir::ReplicaGroup group = {};
   Transfer transfer;
+};
+
+/// Combines data of several processors of a replica: a transfer for each member of the group, on its own
+/// processor. Parts, those that ReduceScatter writes and AllGather reads, follow each other along `axis` in
+/// the order of the members; they may differ in size.
+struct GroupCollective {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  CollectiveReduction reduction = CollectiveReduction::Add;
+  int axis = 0;
+  std::vector<Transfer> transfers;
 };
 
 struct Step;
@@ -169,7 +179,7 @@ struct Origin {
 
 struct Step {
   std::variant<Compute, LoadFromHost, StoreToHost, CopyBetweenProcessors, CopyBetweenTiles, LoadRemote,
-               StoreRemote, Collective, Repeat>
+               StoreRemote, Collective, GroupCollective, Repeat>
       action;
   /// The micro-batch of the replica that the step belongs to: micro_batch + stride * iteration of the
   /// innermost Repeat.

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "executor/kernels/families.h"
+#include "executor/kernels/tools/add_up.h"
 #include "executor/kernels/tools/strides.h"
+#include "ir/ops/group_exchange.h"
 #include "ir/ops/replicated.h"
 
 namespace podium::kernels {
@@ -118,6 +120,44 @@ PreparedKernel transpose(PrepareContext& context) {
   return strided(context.element(0), loops);
 }
 
+// An exchange in a group whose members are one processor: every member's result is made by itself.
+Combine combine_of(const PrepareContext& context) {
+  return ir::reduces_to_largest(context.op) ? Combine::Largest : Combine::Sum;
+}
+
+std::vector<const Tensor*> operands(const RunContext& run) {
+  std::vector<const Tensor*> all;
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) all.push_back(&run.input(i));
+  return all;
+}
+
+PreparedKernel group_all_reduce(PrepareContext& context) {
+  return [how = combine_of(context)](const RunContext& run) {
+    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+      if (run.has_output(i)) reduce(operands(run), how, run.output(i));
+    }
+  };
+}
+
+PreparedKernel group_reduce_scatter(PrepareContext& context) {
+  return [how = combine_of(context), axis = context.get_int("axis"),
+          sizes = ir::attribute<ir::IntList>(context.op, ir::kGroupSizes)](const RunContext& run) {
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+      if (run.has_output(i)) reduce_part(operands(run), how, axis, first, run.output(i));
+      first += sizes[i];
+    }
+  };
+}
+
+PreparedKernel group_all_gather(PrepareContext& context) {
+  return [axis = context.get_int("axis")](const RunContext& run) {
+    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+      if (run.has_output(i)) gather(operands(run), axis, run.output(i));
+    }
+  };
+}
+
 }  // namespace
 
 std::span<const KernelSpec> shape_kernels() {
@@ -136,6 +176,9 @@ std::span<const KernelSpec> shape_kernels() {
       {.name = "ReplicatedAllGather", .prepare = exchange_alone, .domain = "podium"},
       {.name = "ReplicatedAllReduce", .prepare = exchange_alone, .domain = "podium"},
       {.name = "ReplicatedReduceScatter", .prepare = exchange_alone, .domain = "podium"},
+      {.name = ir::kGroupAllGather, .prepare = group_all_gather, .domain = "podium"},
+      {.name = ir::kGroupAllReduce, .prepare = group_all_reduce, .domain = "podium"},
+      {.name = ir::kGroupReduceScatter, .prepare = group_reduce_scatter, .domain = "podium"},
   };
   return kKernels;
 }

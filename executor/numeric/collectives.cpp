@@ -1,3 +1,6 @@
+// A collective reads what all its members hold before it fills a slot, since results may go where terms were.
+// Sums go term by term in the order of the members, whatever the number of threads; of what all members get
+// there is one tensor, which they share.
 #include "executor/numeric/collectives.h"
 
 #include <algorithm>
@@ -47,7 +50,10 @@ struct InGroup {
 
   const executor::Slot& to() const { return collective.transfer.to; }
   bool is_local() const { return collective.reduction == executor::CollectiveReduction::Local; }
-  bool mean() const { return collective.reduction == executor::CollectiveReduction::Mean; }
+  kernels::Combine how() const {
+    return collective.reduction == executor::CollectiveReduction::Mean ? kernels::Combine::Mean
+                                                                       : kernels::Combine::Sum;
+  }
   MemoryPool& pool(std::size_t rank) const { return memories[rank]->pool(to()); }
   // All replicas share one copy of the result in memory.
   void give_all(const Tensor& result) const {
@@ -56,7 +62,7 @@ struct InGroup {
 
   void all_reduce() const {
     Tensor sum = pool(0).take(terms[0]->type(), terms[0]->dims());
-    kernels::add_up(terms, mean(), 0, sum.size(), sum);
+    kernels::add_up(terms, how(), {.count = sum.size()}, sum);
     give_all(sum);
   }
   void reduce_scatter() const {
@@ -69,7 +75,7 @@ struct InGroup {
         continue;
       }
       const Range range = range_of_part(terms[0]->size(), part.size(), rank);
-      kernels::add_up(terms, mean(), range.first, range.count, part);
+      kernels::add_up(terms, how(), {.first = range.first, .count = range.count}, part);
       zero_from(part, range.count);
     }
     for (std::size_t rank = 0; rank < memories.size(); ++rank)
@@ -121,6 +127,44 @@ void run_collective(const executor::Program& program, const executor::Step& step
         break;
     }
   }
+}
+
+void run_group_collective(const executor::Program& program, const executor::Step& step,
+                          const executor::GroupCollective& collective, ReplicaMemory& memory, int iteration) {
+  std::vector<const Tensor*> terms;
+  for (const executor::Transfer& one : collective.transfers)
+    terms.push_back(&memory.read(step, one.from, iteration).tensor);
+  const kernels::Combine how = collective.reduction == executor::CollectiveReduction::Max
+                                   ? kernels::Combine::Largest
+                                   : kernels::Combine::Sum;
+  const auto room = [&](const executor::Slot& slot) {
+    const ir::Type& type = program[slot.buffer].type;
+    return memory.pool(slot).take(type.element, type.dims);
+  };
+  // What is read stays as it is until all is made: a result may go where a term was.
+  std::vector<Tensor> results;
+  std::int64_t first = 0;
+  for (const executor::Transfer& one : collective.transfers) {
+    if (collective.kind != CollectiveKind::ReduceScatter && !results.empty()) {
+      results.push_back(results.front());
+      continue;
+    }
+    Tensor& result = results.emplace_back(room(one.to));
+    switch (collective.kind) {
+      case CollectiveKind::AllReduce:
+        kernels::reduce(terms, how, result);
+        break;
+      case CollectiveKind::ReduceScatter:
+        kernels::reduce_part(terms, how, collective.axis, first, result);
+        first += result.dims()[collective.axis];
+        break;
+      case CollectiveKind::AllGather:
+        kernels::gather(terms, collective.axis, result);
+        break;
+    }
+  }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    memory.fill(collective.transfers[i].to, iteration, results[i]);
 }
 
 }  // namespace podium::numeric

@@ -1,4 +1,5 @@
-// The arithmetic of collectives: reduction, scattering and gathering within a group of replicas.
+// The arithmetic of collectives: reduction, scattering and gathering within a group of replicas, and within a
+// group of processors.
 #pragma once
 
 #include <vector>
@@ -19,5 +20,10 @@ ir::Tensor join_parts(const std::vector<ir::Tensor>& parts, const ir::Type& type
 void run_collective(const executor::Program& program, const executor::Step& step,
                     const executor::Collective& collective, std::vector<ReplicaMemory>& memories,
                     int iteration);
+
+/// Runs a collective between processors in one replica. Sums go over the members in their order; of what all
+/// members get there is one copy in memory.
+void run_group_collective(const executor::Program& program, const executor::Step& step,
+                          const executor::GroupCollective& collective, ReplicaMemory& memory, int iteration);
 
 }  // namespace podium::numeric

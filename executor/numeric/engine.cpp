@@ -223,6 +223,13 @@ struct RunStep {
       node.bytes[replica] = slot_bytes(program[step.transfer.to.buffer]);
     }
   }
+  void operator()(const executor::GroupCollective& step) const {
+    for (int replica = replicas.first; replica < replicas.end; ++replica) {
+      run_group_collective(program, *node.step, step, memories[replica], iteration);
+      for (std::size_t i = 0; i < step.transfers.size(); ++i)
+        node.bytes[replica * node.writes.size() + i] = slot_bytes(program[step.transfers[i].to.buffer]);
+    }
+  }
   void operator()(const executor::Repeat& /*step*/) const {
     IR_CHECK(false, "a Repeat is no step of a straight list");
   }

@@ -197,7 +197,7 @@ void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
     void* there = kernels::element_at(result.raw(), result.type(), piece.first);
     Tensor sum = Tensor::view(result.type(), needed, static_cast<std::byte*>(there));
     const std::array<const Tensor*, 2> terms{&sum, &value.tensor};
-    kernels::add_up(terms, false, 0, sum.size(), sum);
+    kernels::add_up(terms, kernels::Combine::Sum, {.count = sum.size()}, sum);
     return;
   }
   const kernels::StridedCopy rows(result.type(), {{piece.rows, piece.row, piece.stride}, {piece.row, 1, 1}});

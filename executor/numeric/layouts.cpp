@@ -81,7 +81,8 @@ class Sets {
         join(*compute);
       } else if (std::holds_alternative<executor::LoadFromHost>(step.action) ||
                  std::holds_alternative<executor::StoreToHost>(step.action) ||
-                 std::holds_alternative<executor::Collective>(step.action)) {
+                 std::holds_alternative<executor::Collective>(step.action) ||
+                 std::holds_alternative<executor::GroupCollective>(step.action)) {
         for (const Slot& slot : executor::reads_of(step)) forbid(slot);
         for (const Slot& slot : executor::writes_of(step)) forbid(slot);
       } else {

@@ -80,8 +80,14 @@ std::shared_ptr<const HostBytes> host_bytes_of(const Program& program,
   return std::make_shared<const HostBytes>(std::move(counter.counted));
 }
 
-/// Of a collective that is one with those before it: their bytes.
-using MergedCollectives = std::unordered_map<const executor::Collective*, double>;
+/// Of a collective, by its address, that is one with those before it: their bytes.
+using MergedCollectives = std::unordered_map<const void*, double>;
+
+std::vector<int> members_of(const Program& program, const executor::GroupCollective& step) {
+  std::vector<int> members;
+  for (const executor::Transfer& one : step.transfers) members.push_back(program[one.from.buffer].processor);
+  return members;
+}
 
 /// Up to how many bytes collectives in a row are one: as the device does by itself, any number where the
 /// options ask for it.
@@ -110,6 +116,8 @@ class CollectiveMerger {
         open_.clear();
       } else if (const auto* collective = std::get_if<executor::Collective>(&step.action)) {
         add(*collective);
+      } else if (const auto* in_group = std::get_if<executor::GroupCollective>(&step.action)) {
+        add(*in_group);
       } else {
         executor::for_each_slot(
             step, [&](const Slot& slot, bool) { open_.erase(program_[slot.buffer].processor); });
@@ -120,24 +128,41 @@ class CollectiveMerger {
   MergedCollectives merged;
 
  private:
+  // Who meets in a collective, and how.
+  struct Peers {
+    executor::CollectiveKind kind = executor::CollectiveKind::AllReduce;
+    ir::ReplicaGroup replicas = {};
+    std::vector<int> processors = {};  ///< of a replica
+    bool operator==(const Peers&) const = default;
+  };
   struct Open {
-    const executor::Collective* first = nullptr;
+    Peers peers;
     double bytes = 0;
   };
 
   void add(const executor::Collective& step) {
     if (step.reduction == executor::CollectiveReduction::Local) return;
-    const double bytes =
-        std::max(slot_bytes_[step.transfer.from.buffer], slot_bytes_[step.transfer.to.buffer]);
-    Open& open = open_[program_[step.transfer.from.buffer].processor];
-    const bool is_like =
-        open.first != nullptr && open.first->kind == step.kind && open.first->group == step.group;
-    if (is_like && open.bytes + bytes <= most_(step.kind)) {
-      merged.emplace(&step, open.bytes);
-    } else {
-      open = {&step, 0};
+    add(&step, std::max(slot_bytes_[step.transfer.from.buffer], slot_bytes_[step.transfer.to.buffer]),
+        {step.kind, step.group, {program_[step.transfer.from.buffer].processor}});
+  }
+  void add(const executor::GroupCollective& step) {
+    const executor::Transfer& first = step.transfers.front();
+    add(&step, std::max(slot_bytes_[first.from.buffer], slot_bytes_[first.to.buffer]),
+        {step.kind, {}, members_of(program_, step)});
+  }
+  void add(const void* step, double bytes, Peers peers) {
+    double earlier = 0;
+    bool is_like = true;
+    for (int processor : peers.processors) {
+      const auto open = open_.find(processor);
+      is_like = is_like && open != open_.end() && open->second.peers == peers;
+      if (is_like) earlier = open->second.bytes;
     }
-    open.bytes += bytes;
+    if (is_like && earlier + bytes <= most_(peers.kind)) {
+      merged.emplace(step, earlier);
+      bytes += earlier;
+    }
+    for (int processor : peers.processors) open_.insert_or_assign(processor, Open{peers, bytes});
   }
 
   const Program& program_;
@@ -166,6 +191,8 @@ struct Movement {
   using CollectiveKey = std::tuple<executor::CollectiveKind, ir::ReplicaGroup, int, double>;
   std::shared_ptr<std::map<CollectiveKey, StepCost>> collectives =
       std::make_shared<std::map<CollectiveKey, StepCost>>();
+  using GroupKey = std::tuple<executor::CollectiveKind, std::vector<int>, double>;
+  std::shared_ptr<std::map<GroupKey, StepCost>> in_groups = std::make_shared<std::map<GroupKey, StepCost>>();
 
   ir::IdMap<executor::BufferId, double> slot_bytes = slot_bytes_of(program);
   std::shared_ptr<const HostBytes> host_bytes = host_bytes_of(program, slot_bytes, options.host_streams);
@@ -267,12 +294,18 @@ struct Movement {
     if (step.reduction == executor::CollectiveReduction::Local) return {};
     const Buffer& from = buffer(step.transfer.from);
     const double whole = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
+    const auto of_size = [&](double size) -> const StepCost& {
+      return remembered(step, from.processor, size);
+    };
     const auto earlier = merged.find(&step);
-    if (earlier == merged.end()) return remembered(step, from.processor, whole);
-    // What it adds to the collective that those before it and it are together.
-    StepCost cost = remembered(step, from.processor, earlier->second + whole);
-    cost.seconds -= remembered(step, from.processor, earlier->second).seconds;
-    cost.links = remembered(step, from.processor, whole).links;
+    return earlier == merged.end() ? of_size(whole) : added(of_size, earlier->second, whole);
+  }
+  // What it adds to the collective that those before it and it are together.
+  template <class OfSize>
+  static StepCost added(const OfSize& of_size, double earlier, double whole) {
+    StepCost cost = of_size(earlier + whole);
+    cost.seconds -= of_size(earlier).seconds;
+    cost.links = of_size(whole).links;
     for (LinkLoad& load : cost.links) load.seconds = std::min(load.seconds, cost.seconds);
     return cost;
   }
@@ -287,6 +320,18 @@ struct Movement {
     for (int replica : groups.front()) members.push_back(replica * program.processors + processor);
     if (members.size() == 1) return {};
     return over_links(collective_cost(device, step.kind, whole, members));
+  }
+  StepCost operator()(const executor::GroupCollective& step) const {
+    const executor::Transfer& first = step.transfers.front();
+    const double whole = std::max(bytes(first.from), bytes(first.to));
+    const std::vector<int> members = members_of(program, step);
+    const auto of_group = [&](double size) -> const StepCost& {
+      const auto [entry, is_new] = in_groups->try_emplace({step.kind, members, size});
+      if (is_new) entry->second = over_links(collective_cost(device, step.kind, size, members));
+      return entry->second;
+    };
+    const auto earlier = merged.find(&step);
+    return earlier == merged.end() ? of_group(whole) : added(of_group, earlier->second, whole);
   }
   StepCost operator()(const executor::Compute& /*step*/) const {
     throw InternalError("a compute moves nothing");

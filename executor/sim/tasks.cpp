@@ -4,9 +4,10 @@
 // of lane (semantics, section 3). Lists of all tasks lie in one arena.
 //
 // On a machine that is not synchronous collectives are on the IO lane, beside computes, and so is what one
-// processor sends another: a receiver has posted the buffer, so neither waits for the other's compute. How far a gather of
-// weights may run ahead is said by two more slots of each processor, of which gathers fill one after the
-// other: computes behind a gather read its slot, so the gather after the next one waits for them.
+// processor sends another: a receiver has posted the buffer, so neither waits for the other's compute. How
+// far a gather of weights may run ahead is said by two more slots of each processor, of which gathers fill
+// one after the other: computes behind a gather read its slot, so the gather after the next one waits for
+// them.
 #include "executor/sim/tasks.h"
 
 #include <algorithm>
@@ -243,9 +244,8 @@ class TaskMaker {
     const auto ends_of = [&](const executor::Transfer& one) {
       return std::pair(program_[one.from.buffer].processor, program_[one.to.buffer].processor);
     };
-    return std::ranges::all_of(transfers, [&](const executor::Transfer& one) {
-      return ends_of(one) == ends_of(transfers.front());
-    });
+    return std::ranges::all_of(
+        transfers, [&](const executor::Transfer& one) { return ends_of(one) == ends_of(transfers.front()); });
   }
   void fill(Task& task, const executor::CopyBetweenTiles& step) {
     task.activity = Activity::TileCopy;
@@ -277,6 +277,20 @@ class TaskMaker {
     const std::int64_t moved = std::max(bytes(step.transfer.from), bytes(step.transfer.to));
     for (LaneUse& use : lanes_) use.bytes = moved;
     task.sent = task.received = moved;
+  }
+  // The members wait for each other, and nobody else for them.
+  void fill(Task& task, const executor::GroupCollective& step) {
+    task.activity = Activity::Collective;
+    for (const executor::Transfer& one : step.transfers) {
+      LaneUse use = lane(one.from);
+      use.bytes = std::max(bytes(one.from), bytes(one.to));
+      lanes_.push_back(use);
+      LaneUse target = lane(one.to);
+      if (target.lane != use.lane) lanes_.push_back(target);
+      task.sent += use.bytes;
+    }
+    merge(lanes_);
+    task.received = task.sent;
   }
   void fill(Task& /*task*/, const executor::Repeat& /*step*/) { IR_CHECK(false, "a repeat is no task"); }
 

@@ -13,6 +13,7 @@
 
 #include "annotate/annotations.h"
 #include "ir/gradients/differentiate.h"
+#include "ir/ops/group_exchange.h"
 #include "ir/random_draws.h"
 #include "tests/support/cut_graph.h"
 #include "tests/support/refusal.h"
@@ -219,6 +220,55 @@ TEST(Partition, AddsUpOverGroupsOfDevicesThatHaveDifferentParts) {
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = -static_cast<float>(i);
   EXPECT_THAT(run(made, {tensor<float>({2, 3, 4}, numbers)}),
               ElementsAre(0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1));
+}
+
+// ---- collectives
+
+// "GroupAllReduce on 0 1": exchanges with their processors, in order.
+std::string exchanges_of(const Partitioned& made) {
+  std::string found;
+  for (const ir::Op& op : made.training.graph.ops) {
+    if (!ir::exchanges_in_group(op)) continue;
+    found += fmt::format("{} on {}\n", op.spec->name,
+                         fmt::join(ir::attribute<ir::IntList>(op, ir::kGroupProcessors), " "));
+  }
+  return found;
+}
+
+const char* const kReadProduct =
+    "agraph (float[4,4] a) => (float[4,4] z) <float[4,4] b = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, "
+    "2}> { y = MatMul(a, b) z = Hardmax(y) }";
+
+TEST(Partition, MeetsOnceWhereAllDevicesNeedASum) {
+  const Partitioned made = cut_graph(graph_of(kReadProduct), 4, {{"y", "b", over({axis(0, 4)})}}).cut();
+  EXPECT_EQ(exchanges_of(made), "GroupAllReduce on 0 1 2 3\n");
+  EXPECT_EQ(ops_of(made, "Sum"), "");
+  // Each of 4 devices gets 2 * 3/4 of 64 bytes.
+  EXPECT_EQ(moved(made), "'z' needs 'y': all-reduce, 384 bytes\n");
+}
+
+TEST(Partition, MeetsOnceToScatterASumAndToGatherIt) {
+  const Partitioned made =
+      cut_graph(graph_of(kReadProduct), 4, {{"y", "b", over({axis(0, 4)})}, {"y", "y", over({axis(1, 4)})}})
+          .cut();
+  EXPECT_EQ(exchanges_of(made), "GroupReduceScatter on 0 1 2 3\nGroupAllGather on 0 1 2 3\n");
+  EXPECT_EQ(moved(made), "'y' needs 'y': reduce-scatter, 192 bytes\n'z' needs 'y': all-gather, 192 bytes\n");
+  const Datum a = tensor<float>({4, 4}, {1, 0, 2, 0, 0, 3, 0, 1, 1, 1, 1, 1, 0, 0, 0, 5});
+  EXPECT_EQ(run(made, {a}), testing::values<float>(testing::run_graph(graph_of(kReadProduct), {a})[0]));
+}
+
+// Two groups of two, each with a half of the rows.
+TEST(Partition, MeetsInEachSetOfDevicesThatShareASum) {
+  const Said inner{"y", "b", {.holders = {{0, 2}, {1, 3}}, .axes = {axis(0, 2)}}};
+  const Said rows{"y", "a", {.holders = {{0}, {1}, {2}, {3}}, .axes = {axis(0, 2), axis(1, 2)}}};
+  const Partitioned made = cut_graph(graph_of(kReadProduct), 4, {rows, inner}).cut();
+  EXPECT_EQ(exchanges_of(made), "GroupAllReduce on 0 1\nGroupAllReduce on 2 3\n");
+}
+
+// What one device lacks is no collective.
+TEST(Partition, MovesWhatOneDeviceNeedsAsItIs) {
+  const Partitioned made = cut_graph(graph_of(kProduct), 2, {{"y", "b", over({axis(0, 2)})}}).cut();
+  EXPECT_EQ(exchanges_of(made), "");
 }
 
 // ---- windows

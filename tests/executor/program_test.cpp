@@ -57,6 +57,41 @@ TEST(Program, RefusesACopyThatReadsWhatItHasWritten) {
   EXPECT_THROW(verify(program), InternalError);
 }
 
+// Two processors, each with a summand of two rows, of which each gets one.
+Program meeting_in_a_group() {
+  Program program{.processors = 2};
+  const auto add = [&](const char* name, int processor, ir::Dims dims) {
+    program.buffers.push_back({.name = name,
+                               .type = ir::Type::tensor(ir::DataType::Float, std::move(dims)),
+                               .processor = processor});
+  };
+  for (int processor : {0, 1}) add("term", processor, {2, 3});
+  for (int processor : {0, 1}) add("part", processor, {1, 3});
+  program.steps = {{.action = GroupCollective{
+                        .kind = CollectiveKind::ReduceScatter,
+                        .transfers = {{{BufferId{0}}, {BufferId{2}}}, {{BufferId{1}}, {BufferId{3}}}}}}};
+  return program;
+}
+
+TEST(Program, PrintsWhatAGroupExchanges) {
+  const Program program = meeting_in_a_group();
+  EXPECT_NO_THROW(verify(program));
+  EXPECT_EQ(print(program, program.steps[0]),
+            "reduce-scatter in group along axis 0 term@0 -> part@0, term@1 -> part@1");
+}
+
+TEST(Program, RefusesPartsThatAreNotTheWhole) {
+  Program program = meeting_in_a_group();
+  program.buffers[3].type.dims = {2, 3};
+  EXPECT_THROW(verify(program), InternalError);
+}
+
+TEST(Program, RefusesAMemberThatIsOnAnotherProcessor) {
+  Program program = meeting_in_a_group();
+  program.buffers[3].processor = 0;
+  EXPECT_THROW(verify(program), InternalError);
+}
+
 TEST(Program, ShardsRoundUp) {
   Buffer buffer{.name = "w", .type = ir::Type::tensor(ir::DataType::Float, {5, 2, 3})};
   buffer.shards = 4;

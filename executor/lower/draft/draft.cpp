@@ -7,6 +7,7 @@
 
 #include "executor/lower/draft/early_outputs.h"
 #include "executor/lower/program/append.h"
+#include "ir/ops/group_exchange.h"
 
 namespace podium::lower {
 
@@ -18,6 +19,18 @@ using executor::Step;
 using ir::ValueId;
 
 namespace {
+
+// Without its transfers.
+executor::GroupCollective group_collective(const ir::Op& op) {
+  using executor::CollectiveKind;
+  executor::GroupCollective collective;
+  if (op.spec->name == ir::kGroupAllGather) collective.kind = CollectiveKind::AllGather;
+  if (op.spec->name == ir::kGroupReduceScatter) collective.kind = CollectiveKind::ReduceScatter;
+  if (ir::reduces_to_largest(op)) collective.reduction = executor::CollectiveReduction::Max;
+  if (const auto* axis = ir::attribute_if<std::int64_t>(op, "axis"))
+    collective.axis = static_cast<int>(*axis);
+  return collective;
+}
 
 executor::HostTensor host_output(const ir::Value& value, const Anchor& anchor, int batches,
                                  int accumulation) {
@@ -163,6 +176,31 @@ std::vector<executor::Transfer> Draft::transfers_to_copies(ValueId value) {
     transfers.push_back({{buffer(*variable, one.processor)}, {buffer(*variable, copy)}});
   }
   return transfers;
+}
+
+std::vector<Step> Draft::run(Part& part, std::string name) {
+  if (part.turn.meeting == Meeting::None) {
+    const BlockId block = add_block(part, std::move(name));
+    return {compute(block, part)};
+  }
+  const auto outer = [](const std::vector<ValueId>& locals, const std::vector<ValueId>& outers) {
+    std::map<ValueId, ValueId> outer_of;
+    for (std::size_t i = 0; i < locals.size(); ++i) outer_of.emplace(locals[i], outers[i]);
+    return outer_of;
+  };
+  const std::map<ValueId, ValueId> read = outer(part.graph.inputs, part.reads);
+  const std::map<ValueId, ValueId> written = outer(part.graph.outputs, part.writes);
+  std::vector<Step> steps;
+  for (const ir::Op& op : part.graph.ops) {
+    executor::GroupCollective collective = group_collective(op);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const int processor = ir::group_processor(op, i);
+      collective.transfers.push_back(
+          {{buffer(read.at(op.inputs[i]), processor)}, {buffer(written.at(op.outputs[i]), processor)}});
+    }
+    steps.push_back({.action = std::move(collective)});
+  }
+  return steps;
 }
 
 Step Draft::compute(BlockId block, const Part& part) {

@@ -44,6 +44,9 @@ class Draft {
   executor::BlockId add_block(Part& part, std::string name);
   /// The step that runs a block on the buffers of its values on its processor.
   executor::Step compute(executor::BlockId block, const Part& part);
+  /// The steps of a part: one that runs its block, which is added under the name; where processors meet, one
+  /// for each exchange. The part's graph may move into the block.
+  std::vector<executor::Step> run(Part& part, std::string name);
   /// What follows the step that makes `value`: where that is what a variable becomes, its way from the owner
   /// to each copy; nothing for every other value.
   std::vector<executor::Transfer> transfers_to_copies(ir::ValueId value);

@@ -119,6 +119,7 @@ PassBlocks find_pass_blocks(const Lowering& lowering) {
       of.pass = Pass::Forward;
   }
   for (Part& part : make_parts(placed.graph(), turns_of_passes(placed, lowering.variables, chunks))) {
+    if (part.turn.meeting == Meeting::OfGroup) continue;
     executor::Block block{.name = "", .processor = part.turn.processor, .graph = std::move(part.graph)};
     if (part.turn.work == Work::Update) {
       found.updates.push_back(std::move(block));

@@ -3,11 +3,19 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/ops/group_exchange.h"
+
 namespace podium::lower {
 namespace {
 
 bool share_turn(const Turn& a, const Turn& b) {
   return a.phase == b.phase && a.stage == b.stage && a.work == b.work;
+}
+
+// Whether an op may run in the section that makes what it reads.
+bool goes_on(const Turn& made, const Turn& reader) {
+  if (made.meeting == Meeting::OfGroup) return false;
+  return reader.meeting == Meeting::OfGroup || made.processor == reader.processor;
 }
 
 }  // namespace
@@ -19,11 +27,11 @@ void cut_into_rounds(const PlacedGraph& placed, ir::IdMap<ir::OpId, Turn>& turns
   int most = 1;
   for (ir::OpId op : graph.op_ids()) {
     if (turns[op].work != Work::MicroBatch) continue;
+    if (ir::exchanges_in_group(graph[op])) turns[op].meeting = Meeting::OfGroup;
     for (ir::ValueId id : inputs_of(graph[op])) {
       const ir::OpId made = producer[id];
       if (!made.valid() || !share_turn(turns[made], turns[op])) continue;
-      const bool crosses = turns[made].processor != turns[op].processor;
-      before[op] = std::max(before[op], before[made] + (crosses ? 1 : 0));
+      before[op] = std::max(before[op], before[made] + (goes_on(turns[made], turns[op]) ? 0 : 1));
     }
     most = std::max(most, before[op] + 1);
   }
@@ -40,7 +48,9 @@ std::size_t length_of_round(std::span<const Part> parts) {
   for (const Part& part : parts) {
     const bool waits = std::ranges::any_of(part.reads, [&](ir::ValueId id) { return made.contains(id); });
     const bool fits = part.turn.work == Work::MicroBatch && share_turn(part.turn, parts.front().turn);
-    if (waits || !fits || !processors.insert(part.turn.processor).second) break;
+    const bool is_alone = part.turn.meeting != parts.front().turn.meeting ||
+                          (part.turn.meeting == Meeting::OfGroup && count > 0);
+    if (waits || !fits || is_alone || !processors.insert(part.turn.processor).second) break;
     made.insert(part.writes.begin(), part.writes.end());
     ++count;
   }

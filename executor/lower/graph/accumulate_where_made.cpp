@@ -92,8 +92,9 @@ class LocalSums {
     for (ValueId id : sum.inputs) {
       // What only stretches over the others is no gradient of its own.
       if (graph_[id].type != graph_[sum.outputs[0]].type) return std::nullopt;
-      if (makers_[id].valid() && placed_[makers_[id]].processor != here)
-        found.far[placed_[makers_[id]].processor].push_back(id);
+      if (!makers_[id].valid()) continue;
+      const int made_on = placed_.place_of(makers_[id], id).processor;
+      if (made_on != here) found.far[made_on].push_back(id);
     }
     std::size_t apart = 0;
     for (const auto& [processor, summands] : found.far) apart += summands.size();
@@ -106,7 +107,7 @@ class LocalSums {
     const OpPlacement at_update = in_context(placed_[added.add], ir::Context::Update);
     ValueId total = accumulator;
     for (const auto& [processor, summands] : added.far) {
-      const OpPlacement place = placed_[makers_[summands.back()]];
+      const OpPlacement place = placed_.place_of(makers_[summands.back()], summands.back());
       const ValueId own = add_variable(accumulator);
       ValueId sum = own;
       for (ValueId id : summands) {

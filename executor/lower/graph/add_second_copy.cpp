@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/ops/group_exchange.h"
 #include "ir/random_draws.h"
 #include "ir/zero_constants.h"
 
@@ -128,6 +129,11 @@ class SecondCopy {
   Op copied(Op op) {
     for (ValueId& id : op.inputs) id = twin(id);
     for (ValueId& id : op.outputs) id = twin(id);
+    if (ir::exchanges_in_group(op)) {
+      ir::IntList processors = ir::attribute<ir::IntList>(op, ir::kGroupProcessors);
+      for (std::int64_t& one : processors) one = opposite(static_cast<int>(one));
+      ir::set_attribute(op, ir::kGroupProcessors, std::move(processors));
+    }
     return in_turn(std::move(op), 1);
   }
 
@@ -137,8 +143,9 @@ class SecondCopy {
     return op;
   }
 
+  int opposite(int processor) const { return placed_.placement.processors - 1 - processor; }
   OpPlacement mirrored(OpPlacement place) const {
-    place.processor = placed_.placement.processors - 1 - place.processor;
+    place.processor = opposite(place.processor);
     place.stage += placed_.placement.stages;
     return place;
   }
@@ -170,7 +177,9 @@ class SecondCopy {
       const ValueId first = update.variable;
       const ValueId second = in_second_[first];
       const ValueId next = in_second_[graph_.outputs[update.output]];
-      const auto place = [&](ValueId made) { return in_context(placed_[makers[made]], ir::Context::Update); };
+      const auto place = [&](ValueId made) {
+        return in_context(placed_.place_of(makers[made], made), ir::Context::Update);
+      };
       for_update_[first] = graph_.add_value(graph_.fresh_name(graph_[first].name), graph_[first].type);
       placed_.append(
           {.spec = ir::find_op("", "Add"), .inputs = {first, second}, .outputs = {for_update_[first]}},

@@ -9,7 +9,8 @@ void give_counts_an_op(PlacedGraph& placed) {
   for (const ir::Update& update : placed.training.updates) {
     ir::ValueId& output = graph.outputs[update.output];
     if (update.outer || readers[output].empty() || !producer[output].valid()) continue;
-    const ir::OpPlacement place = in_context(placed[producer[output]], ir::Context::MicroBatch);
+    const ir::OpPlacement place =
+        in_context(placed.place_of(producer[output], output), ir::Context::MicroBatch);
     output = placed.append_copy(output, graph.fresh_name(graph[output].name), place);
   }
 }

@@ -32,8 +32,8 @@ void give_variables_their_updates(PlacedGraph& placed, const Facts& facts) {
     if (update == nullptr) continue;
     const ir::ValueId becomes = graph.outputs[update->output];
     const auto context = update->outer ? ir::Context::Update : ir::Context::MicroBatch;
-    graph.outputs[i] =
-        placed.append_copy(becomes, graph[output].name, in_context(placed[producer[becomes]], context));
+    graph.outputs[i] = placed.append_copy(becomes, graph[output].name,
+                                          in_context(placed.place_of(producer[becomes], becomes), context));
   }
 }
 

@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include "executor/program.h"
+#include "ir/ops/group_exchange.h"
 #include "ir/random_draws.h"
 
 namespace podium::lower {
@@ -233,7 +234,8 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& st
     const bool is_left_open = asked == Recompute::Undefined;
     const bool is_asked =
         is_left_open ? is_chosen(op) || (would_stash && of_weights[op]) : asked != Recompute::Checkpoint;
-    again[op] = is_asked && !draws_once(graph[op]);
+    // What processors exchange, they do not exchange again.
+    again[op] = is_asked && !draws_once(graph[op]) && !ir::exchanges_in_group(graph[op]);
   }
   return again;
 }

@@ -8,8 +8,11 @@
 // A value then belongs to the part that makes it, and crosses where another one, or the host, reads it.
 #include "executor/lower/placed/parts.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+
+#include "ir/ops/group_exchange.h"
 
 namespace podium::lower {
 namespace {
@@ -76,6 +79,11 @@ class PartMaker {
       }
     }
     for (ValueId id : graph.outputs) values_[id].crosses = true;
+    // A member of a group gets its result even where nothing reads it.
+    for (const Op& op : graph.ops) {
+      if (!ir::exchanges_in_group(op)) continue;
+      for (ValueId id : outputs_of(op)) values_[id].crosses = true;
+    }
   }
 
   Part make(int index, const std::vector<OpId>& ops) {
@@ -140,7 +148,26 @@ class PartMaker {
   IdMap<ValueId, Crossing> values_;
 };
 
+// The processor of the member that has the value among these operands of its exchange.
+int member_of(const Part& part, ValueId local, std::vector<ValueId> Op::*operands) {
+  for (const Op& op : part.graph.ops) {
+    const auto found = std::ranges::find(op.*operands, local);
+    if (found != (op.*operands).end()) return ir::group_processor(op, found - (op.*operands).begin());
+  }
+  IR_CHECK(false, "'{}' is of no member", part.graph[local].name);
+}
+
 }  // namespace
+
+int reader_of(const Part& part, std::size_t read) {
+  if (part.turn.meeting == Meeting::None) return part.turn.processor;
+  return member_of(part, part.graph.inputs[read], &Op::inputs);
+}
+
+int maker_of(const Part& part, std::size_t write) {
+  if (part.turn.meeting == Meeting::None) return part.turn.processor;
+  return member_of(part, part.graph.outputs[write], &Op::outputs);
+}
 
 std::string to_string(const Turn& turn) {
   std::string text;
@@ -150,6 +177,7 @@ std::string to_string(const Turn& turn) {
   constexpr std::string_view kWorks[] = {"micro-batch", "late", "update", "exchange"};
   if (turn.work != Work::MicroBatch) add(kWorks[static_cast<int>(turn.work)]);
   if (turn.section != 0) add(fmt::format("section {}", turn.section));
+  if (turn.meeting == Meeting::OfGroup) add("meeting");
   if (turn.processor != 0) add(fmt::format("ipu {}", turn.processor));
   if (turn.tiles == ir::TileSet::IO) add("IO tiles");
   return text.empty() ? "the first turn" : text;

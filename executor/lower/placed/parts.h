@@ -19,6 +19,9 @@ enum class Work : std::uint8_t {
   Exchange     ///< between replicas, see split_collectives
 };
 
+/// Whether processors of a replica meet in an op, behind what they compute in the section.
+enum class Meeting : std::uint8_t { None, OfGroup };
+
 /// What ops are cut by: those of one turn run together as far as their order allows, and lower turns come
 /// first. A strategy sets what it knows.
 struct Turn {
@@ -26,7 +29,8 @@ struct Turn {
   int stage = 0;  ///< of the pipeline; of a block that exchanges, how often it has done so before
   Work work = Work::MicroBatch;
   int section = 0;  ///< of the micro-batch, or of the update (see cut_update)
-  int processor = 0;
+  Meeting meeting = Meeting::None;
+  int processor = 0;                         ///< of several that meet the first
   ir::TileSet tiles = ir::TileSet::Compute;  ///< in split_tile_sets alone
   friend auto operator<=>(const Turn&, const Turn&) = default;
 };
@@ -54,6 +58,10 @@ struct PartOptions {
   /// in the graph. Without the function all are equal.
   std::function<float(ir::OpId)> priority = {};
 };
+
+/// The processor of a part that reads, or makes, a value: where processors meet, that of the value's member.
+int reader_of(const Part& part, std::size_t read);
+int maker_of(const Part& part, std::size_t write);
 
 /// Parts in an order in which they can run, each as large as that order allows: in a topological order that
 /// stays in a turn as long as it can, and then goes to the lowest turn that is ready. With whole turns, parts

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/ops/group_exchange.h"
+
 namespace podium::lower {
 namespace {
 
@@ -27,6 +29,14 @@ PlacedGraph::PlacedGraph(ir::Training of, ir::Placement placed)
     (*this)[id].context = ir::is_outer(op) ? ir::Context::Update : ir::Context::MicroBatch;
     ir::remove_attribute(op, ir::kContextAttribute);
   }
+}
+
+ir::OpPlacement PlacedGraph::place_of(ir::OpId maker, ir::ValueId made) const {
+  ir::OpPlacement place = (*this)[maker];
+  const ir::Op& op = graph()[maker];
+  if (ir::exchanges_in_group(op))
+    place.processor = ir::group_processor(op, std::ranges::find(op.outputs, made) - op.outputs.begin());
+  return place;
 }
 
 void PlacedGraph::append(ir::Op op, const ir::OpPlacement& place) {

@@ -49,6 +49,9 @@ struct PlacedGraph {
     return found == in_first_copy.end() ? value : found->second;
   }
 
+  /// Where a value is that an op makes: of what a group exchanges on the member's processor.
+  ir::OpPlacement place_of(ir::OpId maker, ir::ValueId made) const;
+
   /// Adds an op behind all others.
   void append(ir::Op op, const ir::OpPlacement& place);
   /// A new value of the type of `source`, which an Identity behind all other ops makes of it.

@@ -69,8 +69,8 @@ class Pipelined {
     last_stage_ = stage;
     CopyBetweenProcessors inside;
     for (const Part& part : round) {
-      for (ValueId id : part.reads) {
-        if (!remote_.weight(id)) bring(id, stage, part.turn.processor, inside);
+      for (std::size_t i = 0; i < part.reads.size(); ++i) {
+        if (!remote_.weight(part.reads[i])) bring(part.reads[i], stage, reader_of(part, i), inside);
       }
     }
     if (!inside.transfers.empty())
@@ -132,13 +132,15 @@ class Pipelined {
     const int stage = part.turn.stage;
     const int processor = part.turn.processor;
     remote_.bring_weights(part, processor, offset(stage), beat_of(stage).computes);
-    const executor::BlockId block = draft_.add_block(part, name_of(part.turn));
-    executor::Step run = draft_.compute(block, part);
-    if (part.turn.work != Work::Update || draft_.facts.updates_in_stages) run.origin.stage = stage;
-    beat_of(stage).computes.push_back({offset(stage), std::move(run)});
-    for (ValueId id : part.writes) {
-      journey(id) = {stage, {processor}};
-      io_.store(id, processor, offset(stage), beat_of(stage).stores);
+    std::vector<int> makers;
+    for (std::size_t i = 0; i < part.writes.size(); ++i) makers.push_back(maker_of(part, i));
+    for (executor::Step& run : draft_.run(part, name_of(part.turn))) {
+      if (part.turn.work != Work::Update || draft_.facts.updates_in_stages) run.origin.stage = stage;
+      beat_of(stage).computes.push_back({offset(stage), std::move(run)});
+    }
+    for (std::size_t i = 0; i < part.writes.size(); ++i) {
+      journey(part.writes[i]) = {stage, {makers[i]}};
+      io_.store(part.writes[i], makers[i], offset(stage), beat_of(stage).stores);
     }
   }
 

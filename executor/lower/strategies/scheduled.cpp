@@ -112,15 +112,15 @@ class Scheduled {
     std::vector<TimedStep> loads;
     executor::CopyBetweenProcessors inside;
     for (const Part& part : round) {
-      for (ValueId id : part.reads) {
-        if (!remote_.weight(id)) bring(id, part.turn.processor, turnout, loads, inside);
+      for (std::size_t i = 0; i < part.reads.size(); ++i) {
+        if (!remote_.weight(part.reads[i])) bring(part.reads[i], reader_of(part, i), turnout, loads, inside);
       }
     }
     append(loads, turnouts_[turnout].loads);
     if (!inside.transfers.empty()) turnouts_[turnout].steps.push_back({.action = std::move(inside)});
     const int loss = schedule_.layout.chunks() - 1;
     const int stage = of.pass == Pass::Forward ? of.chunk : 2 * loss - of.chunk;
-    for (Part& part : round) compute(part, turnout, name).origin.stage = stage;
+    for (Part& part : round) compute(part, turnout, stage, name);
     note_beside(io_.take_beside(), turnout);
   }
   /// What is updated when all orders have ended.
@@ -134,20 +134,23 @@ class Scheduled {
  private:
   static constexpr int kNowhere = -1;
 
-  // Gives the step that computes.
-  Step& compute(Part& part, int turnout, const std::string& name) {
+  void compute(Part& part, int turnout, int stage, const std::string& name) {
     const int processor = part.turn.processor;
+    std::vector<int> makers;
+    for (std::size_t i = 0; i < part.writes.size(); ++i) makers.push_back(maker_of(part, i));
     std::vector<TimedStep> stores;
     std::vector<TimedStep> weights;
     remote_.bring_weights(part, processor, 0, weights);
     append(weights, turnouts_[turnout].steps);
-    Step& step = turnouts_[turnout].steps.emplace_back(draft_.compute(draft_.add_block(part, name), part));
-    for (ValueId id : part.writes) {
-      holders_[id] = {turnout, {processor}};
-      io_.store(id, processor, 0, stores);
+    for (Step& step : draft_.run(part, name)) {
+      step.origin.stage = stage;
+      turnouts_[turnout].steps.push_back(std::move(step));
+    }
+    for (std::size_t i = 0; i < part.writes.size(); ++i) {
+      holders_[part.writes[i]] = {turnout, {makers[i]}};
+      io_.store(part.writes[i], makers[i], 0, stores);
     }
     append(stores, turnouts_[turnout].stores);
-    return step;
   }
 
   // The turnouts of what crosses beside a pass.

@@ -54,9 +54,8 @@ class Sharded {
   void add_round(std::span<Part> parts, std::int64_t first) {
     CopyBetweenProcessors copy;
     for (Part& part : parts) {
-      const int processor = part.turn.processor;
-      remote_.bring_weights(part, processor, io_.first_cycle(), beat_.steps);
-      for (ValueId id : part.reads) bring(id, processor, copy);
+      remote_.bring_weights(part, part.turn.processor, io_.first_cycle(), beat_.steps);
+      for (std::size_t i = 0; i < part.reads.size(); ++i) bring(part.reads[i], reader_of(part, i), copy);
     }
     if (!copy.transfers.empty()) beat_.steps.push_back({io_.first_cycle(), {.action = std::move(copy)}});
     for (Part& part : parts) compute(part, fmt::format("part{}", first++));
@@ -68,10 +67,13 @@ class Sharded {
   std::vector<int>& places(ValueId id) { return is_on_[id]; }
 
   void compute(Part& part, const std::string& name) {
-    beat_.steps.push_back({io_.first_cycle(), draft_.compute(draft_.add_block(part, name), part)});
-    for (ValueId id : part.writes) {
-      places(id).push_back(part.turn.processor);
-      io_.store(id, part.turn.processor, io_.first_cycle(), beat_.steps);
+    std::vector<int> makers;
+    for (std::size_t i = 0; i < part.writes.size(); ++i) makers.push_back(maker_of(part, i));
+    for (executor::Step& step : draft_.run(part, name))
+      beat_.steps.push_back({io_.first_cycle(), std::move(step)});
+    for (std::size_t i = 0; i < part.writes.size(); ++i) {
+      places(part.writes[i]).push_back(makers[i]);
+      io_.store(part.writes[i], makers[i], io_.first_cycle(), beat_.steps);
     }
   }
 

@@ -172,6 +172,47 @@ TEST(Costs, OfCollectivesInOtherGroupsAreNotMerged) {
   EXPECT_GT(seconds(2), seconds(1) + pod().collective_overhead_seconds);
 }
 
+// Sums of a thousand bytes on processors 1 and 2 of three.
+Step sum_in_a_group(Sketch& sketch) {
+  executor::GroupCollective sum;
+  for (int processor : {1, 2}) {
+    const Slot slot = sketch.buffer("summand", processor);
+    sum.transfers.push_back({slot, slot});
+  }
+  return {std::move(sum)};
+}
+
+TEST(Costs, OfACollectiveBetweenProcessorsAreThoseOfItsMembers) {
+  const device::Device device = pod();
+  Sketch sketch(3);
+  const Step step = sum_in_a_group(sketch);
+  EXPECT_DOUBLE_EQ(
+      sim::costs_of(sketch.program, device, 0).movement(step).seconds,
+      device.global_sync_seconds +
+          sim::collective_cost(device, executor::CollectiveKind::AllReduce, 1000, {1, 2}).seconds);
+}
+
+TEST(Costs, OfCollectivesBetweenProcessorsInARowAreThoseOfOne) {
+  device::Device device = pod();
+  Sketch sketch(3);
+  for (int i = 0; i < 2; ++i) sketch.program.steps.push_back(sum_in_a_group(sketch));
+  const auto seconds = [&] {
+    const sim::Costs costs = sim::costs_of(sketch.program, device, 0);
+    double sum = 0;
+    for (const Step& step : sketch.program.steps) {
+      if (std::holds_alternative<executor::GroupCollective>(step.action)) sum += costs.movement(step).seconds;
+    }
+    return sum;
+  };
+  const double apart = seconds();
+  device.collective_merge_bytes = 2000;
+  EXPECT_NEAR(seconds(), apart - device.collective_overhead_seconds - device.global_sync_seconds, 10e-6);
+  // What a member does between them keeps them apart.
+  const Slot slot = sketch.buffer("x", 2);
+  sketch.program.steps.insert(sketch.program.steps.begin() + 1, {executor::CopyBetweenTiles{{slot, slot}}});
+  EXPECT_DOUBLE_EQ(seconds(), apart);
+}
+
 TEST(Costs, OfCollectivesThatTheOptionsMergeAreThoseOfOneOnAnyDevice) {
   Sketch sketch(1);
   sketch.program.replicas = 4;

@@ -108,6 +108,7 @@ struct Sketch {
   double time(const executor::LoadRemote& /*step*/) const { return moves.remote_load; }
   double time(const executor::StoreRemote& /*step*/) const { return moves.remote_store; }
   double time(const executor::Collective& /*step*/) const { return moves.collective; }
+  double time(const executor::GroupCollective& /*step*/) const { return moves.collective; }
   double time(const executor::Compute& /*step*/) const { return 0; }
   double time(const executor::Repeat& /*step*/) const { return 0; }
 };
