@@ -92,6 +92,41 @@ void normalize_batch(const BatchNormalization& op, const RunContext& run) {
   });
 }
 
+struct BatchGradient {
+  Channels shape;
+  float epsilon = 0;
+};
+
+// One channel, with m the mean of X and d its deviation:
+// dX = scale / d (dY - mean(dY) - (X - m) mean(dY (X - m)) / d^2).
+void batch_gradient_of(const BatchGradient& op, const RunContext& run, std::int64_t channel) {
+  const Channels& shape = op.shape;
+  const auto count = static_cast<float>(shape.batch * shape.size);
+  const float* x = run.input(0).data<float>();
+  const float* flow = run.input(1).data<float>();
+  const auto first_of = [&](std::int64_t n) { return (n * shape.channels + channel) * shape.size; };
+  const Moments<float> moments = channel_moments(x, shape, channel);
+  float sum = 0;
+  float along = 0;
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    sum += sum_of(flow + first_of(n), shape.size);
+    along += sum_of_products(x + first_of(n), flow + first_of(n), shape.size, moments.mean);
+  }
+  const float inverse = 1 / std::sqrt(moments.variance + op.epsilon);
+  if (run.has_output(1)) run.output(1).data<float>()[channel] = along * inverse;
+  if (run.has_output(2)) run.output(2).data<float>()[channel] = sum;
+  const float factor = run.input(2).data<float>()[channel] * inverse;
+  const float slope = along * inverse * inverse / count;
+  const float mean_flow = sum / count;
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const std::int64_t first = first_of(n);
+    float* to = run.output(0).data<float>() + first;
+    for (std::int64_t i = 0; i < shape.size; ++i) {
+      to[i] = factor * (flow[first + i] - mean_flow - (x[first + i] - moments.mean) * slope);
+    }
+  }
+}
+
 struct GroupNormalization {
   Channels shape;
   std::int64_t groups = 1;
@@ -183,6 +218,17 @@ PreparedKernel prepare_batch_normalization(PrepareContext& context) {
     using T = decltype(tag);
     return [op](const RunContext& run) { normalize_batch<T>(op, run); };
   });
+}
+
+PreparedKernel prepare_batch_normalization_gradient(PrepareContext& context) {
+  const BatchGradient op{channels_of(context.dims(0)), context.get_float("epsilon")};
+  return [op](const RunContext& run) {
+    constexpr std::int64_t kOperations = 12;
+    const std::int64_t cost = kOperations * op.shape.batch * op.shape.size;
+    parallel_ranges(op.shape.channels, cost, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t channel = begin; channel < end; ++channel) batch_gradient_of(op, run, channel);
+    });
+  };
 }
 
 PreparedKernel prepare_instance_normalization(PrepareContext& context) {

@@ -15,6 +15,7 @@ namespace podium::numeric {
 void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   // First the functions that exporters wrote as many ops, while these ops still stand side by side.
   fold_batch_norm(graph);
+  fuse_batch_norm_gradient(graph);
   fuse_gelu(graph);
   fuse_layer_norm(graph);
   // Then layouts and packed weights: convolutions and products become ops of the engine.

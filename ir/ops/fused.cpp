@@ -48,6 +48,17 @@ void infer_fused_matmul(InferContext& context) {
   context.set_output(0, context.element(0), std::move(y));
 }
 
+// The sums per channel stretch over X.
+void infer_batch_norm_gradient(InferContext& context) {
+  const Dims& x = context.dims(0);
+  Dims channels(x.size(), 1);
+  channels[1] = x[1];
+  context.set_output(0, context.element(0), x);
+  for (std::size_t i = 1; i < 3; ++i) {
+    if (context.has_output(i)) context.set_output(i, context.element(0), channels);
+  }
+}
+
 Work work_of_matmul(const TypedOp& op) {
   const double inner = static_cast<double>(op.dims(0).back());
   return {.flop = 2 * inner * static_cast<double>(op.output(0).element_count()), .bytes = io_bytes(op)};
@@ -146,6 +157,16 @@ OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<Att
           .no_gradient = kNoGradient};
 }
 
+// dX may take the memory of X or of what flows.
+OpSpec batch_norm_gradient_row() {
+  constexpr unsigned kEither = 3U;
+  OpSpec made = in_place(kEither, row("BatchNormalizationGradient", {{"X"}, {"dY"}, {"scale"}},
+                                      {must_have("epsilon", AttributeKind::Float)}, infer_batch_norm_gradient,
+                                      work_per_element<12>));
+  made.outputs = {{"dX"}, {"dScale", 'T', Formal::Optional}, {"dB", 'T', Formal::Optional}};
+  return made;
+}
+
 }  // namespace
 
 std::span<const OpSpec> fused_ops() {
@@ -175,6 +196,7 @@ std::span<const OpSpec> fused_ops() {
     };
     rows.back().view = true;
     rows.push_back(chain_row());
+    rows.push_back(batch_norm_gradient_row());
     return family({.category = Category::Plain, .no_samples = kNoSlices}, std::move(rows));
   }();
   return kRows;

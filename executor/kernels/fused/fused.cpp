@@ -1,6 +1,7 @@
 #include "executor/kernels/fused/fused.h"
 
 #include "executor/kernels/families.h"
+#include "executor/kernels/norm.h"
 
 namespace podium::kernels {
 
@@ -28,6 +29,10 @@ std::span<const KernelSpec> fused_kernels() {
       {.name = "MaskedSoftmax", .prepare = prepare_masked_softmax, .domain = "podium", .in_place = 1U},
       {.name = "ToChannelsLast", .prepare = prepare_to_channels_last, .domain = "podium"},
       {.name = "ToChannelsFirst", .prepare = prepare_to_channels_first, .domain = "podium"},
+      {.name = "BatchNormalizationGradient",
+       .prepare = prepare_batch_normalization_gradient,
+       .domain = "podium",
+       .in_place = 0b11},
       {.name = "Chain", .prepare = prepare_chain, .domain = "podium"},
       {.name = "View", .prepare = prepare_view, .domain = "podium", .in_place = 1U},
   };

@@ -30,6 +30,15 @@ T sum_of_squares(const T* x, std::int64_t count, T center) {
   return sum;
 }
 
+/// The sum of (x[i] - center) * y[i].
+template <class T>
+T sum_of_products(const T* x, const T* y, std::int64_t count, T center) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) sum += (x[i] - center) * y[i];
+  return sum;
+}
+
 /// Computes the moments in two passes, so that a large mean costs no digits of the variance.
 template <class T>
 Moments<T> moments_of(const T* x, std::int64_t count) {
