@@ -192,8 +192,18 @@ ValueId Holdings::add_up(ValueId id, const std::vector<int>& sources, int device
   if (is_narrow) {
     for (ValueId& summand : summands) summand = cast(summand, ir::DataType::Float);
   }
-  const ValueId sum = call(held_[id].pieces == Pieces::Rivals ? "Max" : "Sum", summands, device, context);
+  const ValueId sum = put_together(held_[id].pieces, summands, device, context);
   return is_narrow ? cast(sum, element) : sum;
+}
+
+// In ascending order of devices. A Sum is of real numbers.
+ValueId Holdings::put_together(Pieces pieces, const std::vector<ValueId>& summands, int device,
+                               Context context) {
+  if (pieces == Pieces::Rivals) return call("Max", summands, device, context);
+  if (!ir::is_integer(out_[summands[0]].type.element)) return call("Sum", summands, device, context);
+  ValueId sum = summands[0];
+  for (std::size_t i = 1; i < summands.size(); ++i) sum = call("Add", {sum, summands[i]}, device, context);
+  return sum;
 }
 
 // The ranges of a box along an axis, cut where a part ends.

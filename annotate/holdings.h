@@ -127,6 +127,8 @@ class Holdings {
   ir::ValueId bring_anew(ir::ValueId id, int device, const Box& box, Context context);
   ir::ValueId add_up(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
                      Context context);
+  ir::ValueId put_together(Pieces pieces, const std::vector<ir::ValueId>& summands, int device,
+                           Context context);
   Ranges segments_of(ir::ValueId id, const std::vector<int>& sources, const Box& box, std::size_t axis) const;
   ir::ValueId join(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
                    Context context);

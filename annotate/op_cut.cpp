@@ -33,7 +33,9 @@ IndexRange reached(const ir::Slide& slide, Reach reach, const IndexRange& own) {
 Ranges ranges_of(const Loop& loop, const LoopAxis& at, const Ranges& iterations, std::int64_t dim) {
   Ranges ranges;
   if (loop.slide) {
-    if (!iterations.empty()) append(ranges, reached(*loop.slide, at.reach, iterations.front()));
+    if (iterations.empty()) return ranges;
+    const IndexRange some = reached(*loop.slide, at.reach, iterations.front());
+    append(ranges, {some.begin * at.inner, some.end * at.inner});
     return ranges;
   }
   const std::int64_t block = loop.extent * at.inner;
@@ -256,8 +258,10 @@ Box kept_box(const OpCut& cut, std::size_t output, const ir::Dims& dims, int dev
   Box box = box_for(cut, Side::Output, output, dims, device);
   for (std::size_t l = 0; l < cut.loops.size(); ++l) {
     const LoopAxis& at = cut.loops[l].outputs[output];
-    if (!cut.ranges[l].empty() && at.axis != ir::kNoAxis && at.reach != Reach::Own)
-      box[at.axis] = cut.ranges[l][device];
+    if (cut.ranges[l].empty() || at.axis == ir::kNoAxis || at.reach == Reach::Own) continue;
+    box[at.axis].clear();
+    for (const IndexRange& own : cut.ranges[l][device])
+      append(box[at.axis], {own.begin * at.inner, own.end * at.inner});
   }
   return box;
 }

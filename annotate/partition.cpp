@@ -22,7 +22,7 @@
 
 #include "annotate/annotations.h"
 #include "annotate/holdings.h"
-#include "annotate/normalisation_steps.h"
+#include "annotate/op_steps.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
@@ -46,6 +46,7 @@ class Partitioner {
         whole_(whole.graph),
         ops_(whole.graph.ops),
         plan_(plan),
+        said_(plan.ops),
         held_(whole_, plan, made_.training.graph) {}
 
   Partitioned run() {
@@ -218,7 +219,7 @@ class Partitioner {
   const std::vector<OperandSharding>& said_of(const Op& op) const {
     static const std::vector<OperandSharding> kNothing;
     const auto* place = ir::attribute_if<std::int64_t>(op, kShardingPlace);
-    return place == nullptr ? kNothing : plan_.ops[*place];
+    return place == nullptr ? kNothing : said_[*place];
   }
 
   bool is_said(const Op& op, std::size_t input) const {
@@ -332,27 +333,51 @@ class Partitioner {
     shape_outputs(op);
   }
 
-  // The op normalises over axes along one of which its input is cut.
+  // An input lies, or is said to lie, cut along an axis along which steps of the op can be cut, but not itself.
   bool is_cut_along_steps(const Op& op) const {
-    const std::vector<std::int64_t> axes = axes_of_steps(whole_, op);
-    return std::ranges::any_of(axes, [&](std::int64_t axis) {
-      const Ranges all{{0, type(op.inputs[0]).dims[axis]}};
-      return std::ranges::any_of(held_[op.inputs[0]].on, [&](const std::optional<Piece>& piece) {
-        return piece && (*piece).box[axis] != all;
-      });
+    return std::ranges::any_of(axes_of_steps(whole_, op), [&](const InputAxis& at) {
+      const ValueId id = op.inputs[at.input];
+      const Ranges all{{0, type(id).dims[at.axis]}};
+      const auto is_part = [&](const std::optional<Box>& box) { return box && (*box)[at.axis] != all; };
+      return std::ranges::any_of(boxes_said_or_held(op, at.input), is_part);
     });
+  }
+
+  Boxes boxes_said_or_held(const Op& op, std::size_t input) const {
+    const ValueId id = op.inputs[input];
+    for (const OperandSharding& said : said_of(op)) {
+      if (said.side == Side::Input && said.place == input) return boxes_of(said.spec, type(id).dims);
+    }
+    return annotate::boxes_of(held_[id]);
   }
 
   void add_steps(const Op& op) {
     const std::int64_t known = std::ssize(whole_.values);
-    const std::vector<Op> steps = normalisation_steps(whole_, op);
+    const std::vector<Op> steps = steps_of(whole_, op);
     held_.grow();
     for (std::int64_t i = known; i < std::ssize(whole_.values); ++i) {
       const ValueId id{static_cast<std::int32_t>(i)};
       held_[id].is_undecided = whole_.is_constant(id);
     }
-    for (const Op& step : steps) add_op(step);
+    for (Op step : steps) {
+      say_of_inputs(op, step);
+      add_op(step);
+    }
     shape_outputs(op);
+  }
+
+  // What the op says of its inputs holds for the steps that read them.
+  void say_of_inputs(const Op& op, Op& step) {
+    std::vector<OperandSharding> said;
+    for (const OperandSharding& of_op : said_of(op)) {
+      if (of_op.side != Side::Input) continue;
+      for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+        if (step.inputs[i] == op.inputs[of_op.place]) said.push_back({Side::Input, i, of_op.spec});
+      }
+    }
+    if (said.empty()) return;
+    ir::set_attribute(step, kShardingPlace, std::ssize(said_));
+    said_.push_back(std::move(said));
   }
 
   // What is added to summands is added to the first of each box.
@@ -532,7 +557,7 @@ class Partitioner {
     }
   }
 
-  // Sizes that an op has in an input; and C of a Gemm, which one part of a sum adds.
+  // Sizes that an op has in an input or attribute; and what is added to a sum, which one part of it adds.
   void fit_sizes(Op& part, const OpCut& cut, int device, const std::vector<Box>& boxes) {
     if (!cut.is_cut()) return;
     if (part.is("Reshape") || part.is("Expand")) part.inputs[1] = held_.ints(dims_of(boxes[0]));
@@ -542,13 +567,49 @@ class Partitioner {
       for (const Box& box : boxes) sizes.push_back(length(box[axis]));
       part.inputs[1] = held_.ints(sizes);
     }
-    if (part.is("Gemm") && part.inputs.size() > 2 && part.inputs[2].valid()) {
-      for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-        const bool is_other = cut.loops[l].result == LoopResult::Summed && !cut.ranges[l].empty() &&
-                              cut.ranges[l][device].front().begin != 0;
-        if (is_other) part.inputs[2] = ir::kNoValue;
+    constexpr std::size_t kSizes = 3;
+    if (part.is("Resize") && part.inputs.size() > kSizes && part.inputs[kSizes].valid())
+      part.inputs[kSizes] = held_.ints(dims_of(boxes[0]));
+    if (part.is("Gemm") || part.is("Conv") || part.is("ConvTranspose")) add_bias_once(part, cut, device);
+    fit_counts(part, cut, device);
+  }
+
+  static void add_bias_once(Op& part, const OpCut& cut, int device) {
+    if (part.inputs.size() < 3) return;
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      const bool is_other = cut.loops[l].result == LoopResult::Summed && !cut.ranges[l].empty() &&
+                            cut.ranges[l][device].front().begin != 0;
+      if (is_other) part.inputs[2] = ir::kNoValue;
+    }
+  }
+
+  // Groups of channels and heads, of which the part has as many as its loop over them has iterations.
+  static void fit_counts(Op& part, const OpCut& cut, int device) {
+    for (const std::string_view name : {"group", "num_groups"}) {
+      if (const auto* count = ir::attribute_if<std::int64_t>(part, name)) {
+        if (const auto own = iterations_along(cut, device, 1, *count))
+          set_attribute(part, std::string(name), *own);
       }
     }
+    const auto* heads = ir::attribute_if<std::int64_t>(part, "kv_num_heads");
+    if (!part.is("Attention") || heads == nullptr || *heads == 0) return;
+    constexpr int kFeatures = 2;
+    if (const auto own = iterations_along(cut, device, kFeatures, *heads)) {
+      set_attribute(part, "q_num_heads", ir::attribute<std::int64_t>(part, "q_num_heads") / *heads * *own);
+      set_attribute(part, "kv_num_heads", *own);
+    }
+  }
+
+  // Of the loop over `extent` blocks of several elements along an axis of the first input, if it is cut.
+  static std::optional<std::int64_t> iterations_along(const OpCut& cut, int device, int axis,
+                                                      std::int64_t extent) {
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      const ir::Loop& loop = cut.loops[l];
+      const bool is_own = loop.inputs[0].axis == axis && loop.extent == extent && !loop.slide;
+      const bool has_results = loop.outputs[0].axis != ir::kNoAxis && loop.result == LoopResult::Apart;
+      if (is_own && has_results && !cut.ranges[l].empty()) return length(cut.ranges[l][device]);
+    }
+    return std::nullopt;
   }
 
   // A mean over some of the iterations counts by their number.
@@ -750,6 +811,7 @@ class Partitioner {
   Graph whole_;                ///< with the values of steps that ops are written as
   const std::vector<Op> ops_;  ///< of the whole graph
   const ShardingPlan& plan_;
+  std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps
   Partitioned made_;
   Holdings held_;
   std::map<ValueId, std::size_t> variable_of_;   ///< an input's place in Training::variables

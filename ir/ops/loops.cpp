@@ -7,56 +7,15 @@
 #include "ir/ops/loops.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string_view>
 
-#include "ir/ops/common.h"
+#include "ir/ops/attention.h"
 #include "ir/ops/einsum_equation.h"
+#include "ir/ops/loop_list.h"
 
 namespace podium::ir {
 namespace {
-
-/// Collects loops of an op.
-class LoopList {
- public:
-  explicit LoopList(const TypedOp& op) : op_(op) {}
-
-  /// A loop of `extent` iterations without an axis yet.
-  Loop make(std::int64_t extent, LoopResult result = LoopResult::Apart) const {
-    return {.extent = extent,
-            .inputs = std::vector<LoopAxis>(op_.input_count()),
-            .outputs = std::vector<LoopAxis>(op_.output_count()),
-            .result = result};
-  }
-  void add(Loop loop) {
-    if (loop.extent > 1) loops_.push_back(std::move(loop));
-  }
-  /// A loop with these axes of the first inputs and outputs, kNoAxis where it runs along none.
-  void add(std::int64_t extent, std::initializer_list<int> inputs, std::initializer_list<int> outputs,
-           LoopResult result = LoopResult::Apart) {
-    Loop loop = make(extent, result);
-    std::size_t i = 0;
-    for (int axis : inputs) loop.inputs[i++].axis = axis;
-    i = 0;
-    for (int axis : outputs) loop.outputs[i++].axis = axis;
-    add(std::move(loop));
-  }
-  /// A loop over the same axis of some inputs and of all outputs.
-  void add_axis(int axis, std::initializer_list<std::size_t> inputs) {
-    Loop loop = make(op_.input(*inputs.begin()).dims[axis]);
-    for (std::size_t i : inputs) loop.inputs[i].axis = axis;
-    for (LoopAxis& output : loop.outputs) output.axis = axis;
-    add(std::move(loop));
-  }
-  std::vector<Loop> take() { return std::move(loops_); }
-
- private:
-  const TypedOp& op_;
-  std::vector<Loop> loops_;
-};
-
-using Rule = std::vector<Loop> (*)(const TypedOp&);
 
 // The axis of an operand that broadcasting aligns with an axis of the result, where it is not stretched.
 int aligned_axis(const Type& operand, const Type& result, int axis) {
@@ -80,34 +39,71 @@ std::vector<Loop> broadcast_loops(const TypedOp& op) {
   return loops.take();
 }
 
+/// Where an op has the matrices that it multiplies, and numbers that are one for all, or one a row or column.
+struct ProductInputs {
+  std::size_t left = 0;
+  std::size_t right = 1;
+  std::vector<std::size_t> of_rows = {};     ///< of the left matrices
+  std::vector<std::size_t> of_columns = {};  ///< of the right matrices
+  std::vector<std::size_t> of_results = {};  ///< one a row of the results
+  bool adds_up = true;                       ///< parts of the sum over the inner dimension make summands
+};
+
+ProductInputs product_inputs(const Op& op) {
+  if (op.is("MatMulInteger")) return {.of_rows = {2}, .of_columns = {3}};
+  if (op.is("QLinearMatMul"))
+    return {.left = 0, .right = 3, .of_rows = {1, 2}, .of_columns = {4, 5}, .of_results = {6, 7}, .adds_up = false};
+  return {};
+}
+
+// Numbers of the rows or columns, the axis `own` of an operand, go along where the loop does: as a list of
+// them, or in an operand's place with 1 for the other axis of its matrices.
+void put_along(Loop& loop, const TypedOp& op, const std::vector<std::size_t>& inputs, const LoopAxis& operand,
+               int own) {
+  for (std::size_t i : inputs) {
+    if (!op.has_input(i) || operand.axis == kNoAxis || op.input(i).element_count() == 1) continue;
+    const Type& numbers = op.input(i);
+    if (numbers.rank() == 1) {
+      if (operand.axis == own) loop.inputs[i].axis = 0;
+    } else if (numbers.dims[operand.axis] == loop.extent) {
+      loop.inputs[i].axis = operand.axis;
+    }
+  }
+}
+
 // Rows, columns, the stack of matrices, and the sum over the inner dimension.
 std::vector<Loop> matrix_product_loops(const TypedOp& op) {
   LoopList loops(op);
-  const Type& a = op.input(0);
-  const Type& b = op.input(1);
+  const ProductInputs at = product_inputs(op.op);
+  const Type& a = op.input(at.left);
+  const Type& b = op.input(at.right);
   const Type& y = op.output(0);
   const bool has_rows = a.rank() > 1;
   const bool has_columns = b.rank() > 1;
   const int stack = y.rank() - (has_rows ? 1 : 0) - (has_columns ? 1 : 0);
+  const auto add = [&](std::int64_t extent, int left, int right, int result, LoopResult kind) {
+    Loop loop = loops.make(extent, kind);
+    loop.inputs[at.left].axis = left;
+    loop.inputs[at.right].axis = right;
+    loop.outputs[0].axis = result;
+    const bool is_inner = kind == LoopResult::Summed;
+    if (!is_inner) put_along(loop, op, at.of_rows, loop.inputs[at.left], a.rank() - 2);
+    if (!is_inner) put_along(loop, op, at.of_columns, loop.inputs[at.right], b.rank() - 1);
+    if (!is_inner) put_along(loop, op, at.of_results, loop.outputs[0], y.rank() - (has_columns ? 2 : 1));
+    loops.add(std::move(loop));
+  };
   for (int axis = 0; axis < stack; ++axis) {
     const auto own = [&](const Type& operand) {
-      const int at = axis - (stack - (operand.rank() - 2));
-      return operand.rank() > 2 && at >= 0 && operand.dims[at] == y.dims[axis] ? at : kNoAxis;
+      const int place = axis - (stack - (operand.rank() - 2));
+      return operand.rank() > 2 && place >= 0 && operand.dims[place] == y.dims[axis] ? place : kNoAxis;
     };
-    loops.add(y.dims[axis], {own(a), own(b)}, {axis});
+    add(y.dims[axis], own(a), own(b), axis, LoopResult::Apart);
   }
-  if (has_rows) loops.add(y.dims[stack], {a.rank() - 2}, {stack});
-  if (has_columns) loops.add(y.dims.back(), {kNoAxis, b.rank() - 1}, {y.rank() - 1});
-  loops.add(a.dims.back(), {a.rank() - 1, std::max(0, b.rank() - 2)}, {}, LoopResult::Summed);
+  if (has_rows) add(y.dims[stack], a.rank() - 2, kNoAxis, stack, LoopResult::Apart);
+  if (has_columns) add(y.dims.back(), kNoAxis, b.rank() - 1, y.rank() - 1, LoopResult::Apart);
+  if (at.adds_up)
+    add(a.dims.back(), a.rank() - 1, std::max(0, b.rank() - 2), kNoAxis, LoopResult::Summed);
   return loops.take();
-}
-
-// The zero points of MatMulInteger may be one a row or a column.
-std::vector<Loop> whole_product_loops(const TypedOp& op) {
-  for (std::size_t i = 2; i < op.input_count(); ++i) {
-    if (op.has_input(i) && op.input(i).element_count() != 1) return {};
-  }
-  return matrix_product_loops(op);
 }
 
 std::vector<Loop> gemm_loops(const TypedOp& op) {
@@ -200,17 +196,6 @@ std::vector<Loop> reduction_loops(const TypedOp& op) {
   }
   if (const auto total = total_of(op.op)) {
     for (std::int64_t axis : reduced) loops.add(op.input(0).dims[axis], {static_cast<int>(axis)}, {}, *total);
-  }
-  return loops.take();
-}
-
-// All axes of the first input but the one that the attribute names.
-std::vector<Loop> beside_axis_loops(const TypedOp& op) {
-  LoopList loops(op);
-  const int rank = op.input(0).rank();
-  const std::int64_t own = normalized_axis(op.get_int("axis"), rank);
-  for (int axis = 0; axis < rank; ++axis) {
-    if (axis != own) loops.add_axis(axis, {0});
   }
   return loops.take();
 }
@@ -338,183 +323,6 @@ std::vector<Loop> pad_loops(const TypedOp& op) {
   return loops.take();
 }
 
-// Axes of the indices, which take the place of the one that they choose from, and the data's other axes. Cut
-// along the axis itself, each part picks the rows that are its own and gives zeros for the others.
-std::vector<Loop> gather_loops(const TypedOp& op) {
-  LoopList loops(op);
-  const int own = static_cast<int>(normalized_axis(op.get_int("axis"), op.input(0).rank()));
-  const int chosen = op.input(1).rank();
-  for (int axis = 0; axis < op.output(0).rank(); ++axis) {
-    const bool is_chosen = axis >= own && axis < own + chosen;
-    const int of_data = axis < own ? axis : axis - chosen + 1;
-    loops.add(op.output(0).dims[axis], {is_chosen ? kNoAxis : of_data, is_chosen ? axis - own : kNoAxis},
-              {axis});
-  }
-  loops.add(op.input(0).dims[own], {own}, {}, LoopResult::Summed);
-  return loops.take();
-}
-
-// GatherElements and ScatterElements: axes beside the attribute's along which all operands are as long.
-std::vector<Loop> elements_loops(const TypedOp& op) {
-  LoopList loops(op);
-  const int rank = op.input(0).rank();
-  const std::int64_t own = normalized_axis(op.get_int("axis"), rank);
-  for (int axis = 0; axis < rank; ++axis) {
-    Loop loop = loops.make(op.input(0).dims[axis]);
-    bool all = axis != own;
-    for (std::size_t i = 0; i < op.input_count(); ++i) {
-      all = all && op.input(i).dims[axis] == loop.extent;
-      loop.inputs[i].axis = axis;
-    }
-    loop.outputs[0].axis = axis;
-    if (all) loops.add(std::move(loop));
-  }
-  return loops.take();
-}
-
-// Which indices of the spatial axes of its operands an op whose windows slide takes for one of its
-// iterations; nothing for an operand without such axes.
-struct SlideRule {
-  std::optional<Reach> first;
-  std::optional<Reach> second;
-  std::optional<Reach> output;
-  LoopResult result = LoopResult::Apart;
-};
-constexpr SlideRule kToWindows{Reach::Seen, {}, Reach::Own};
-constexpr SlideRule kToElements{Reach::Over, {}, Reach::Own};
-
-// A loop for each spatial axis.
-void add_slides(LoopList& loops, const TypedOp& op, const SlideRule& rule) {
-  const std::vector<Slide> slides = slides_of(op);
-  const bool has_windows = rule.first == Reach::Seen;
-  for (std::size_t i = 0; i < slides.size(); ++i) {
-    Loop loop = loops.make(has_windows ? slides[i].windows : slides[i].elements, rule.result);
-    const auto put = [&](LoopAxis& at, std::optional<Reach> reach) {
-      if (reach) at = {.axis = static_cast<int>(i) + 2, .reach = *reach};
-    };
-    put(loop.inputs[0], rule.first);
-    if (loop.inputs.size() > 1) put(loop.inputs[1], rule.second);
-    put(loop.outputs[0], rule.output);
-    loop.slide = slides[i];
-    loops.add(std::move(loop));
-  }
-}
-
-bool is_one_group(const TypedOp& op) { return op.get_int("group") == 1; }
-
-// Images, places and, without groups, the channels of the output; with them whole groups stay together, so
-// that channels are not cut.
-std::vector<Loop> convolution_loops(const TypedOp& op) {
-  LoopList loops(op);
-  const int filters = op.op.is("ConvTranspose") ? 1 : 0;
-  loops.add(op.input(0).dims[0], {0}, {0});
-  add_slides(loops, op, op.op.is("ConvTranspose") ? kToElements : kToWindows);
-  if (!is_one_group(op)) return loops.take();
-  Loop channels = loops.make(op.output(0).dims[1]);
-  channels.inputs[1].axis = filters;
-  channels.outputs[0].axis = 1;
-  constexpr std::size_t kBias = 2;
-  if (op.has_input(kBias)) channels.inputs[kBias].axis = 0;
-  loops.add(std::move(channels));
-  if (op.has_input(kBias)) return loops.take();
-  loops.add(op.input(0).dims[1], {1, 1 - filters}, {}, LoopResult::Summed);
-  return loops.take();
-}
-
-// dW of X and dY: its filters are the channels of dY, its channels those of X; images and places add up.
-std::vector<Loop> weight_gradient_loops(const TypedOp& op) {
-  LoopList loops(op);
-  if (is_one_group(op)) {
-    loops.add(op.input(1).dims[1], {kNoAxis, 1}, {0});
-    loops.add(op.input(0).dims[1], {1}, {1});
-  }
-  loops.add(op.input(0).dims[0], {0, 0}, {}, LoopResult::Summed);
-  add_slides(loops, op, {Reach::Seen, Reach::Own, {}, LoopResult::Summed});
-  return loops.take();
-}
-
-// Images and channels of all operands that have the rank of the first one.
-LoopList planes_of(const TypedOp& op) {
-  LoopList loops(op);
-  for (int axis = 0; axis < std::min(2, op.input(0).rank()); ++axis) {
-    Loop loop = loops.make(op.input(0).dims[axis]);
-    for (std::size_t i = 0; i < op.input_count(); ++i) {
-      if (op.has_input(i) && op.input(i).rank() == op.input(0).rank()) loop.inputs[i].axis = axis;
-    }
-    for (LoopAxis& output : loop.outputs) output.axis = axis;
-    loops.add(std::move(loop));
-  }
-  return loops;
-}
-
-// The places that a MaxPool may give count over all images and channels.
-std::vector<Loop> pool_loops(const TypedOp& op) {
-  if (op.has_output(1)) return {};
-  LoopList loops = planes_of(op);
-  add_slides(loops, op, kToWindows);
-  return loops.take();
-}
-
-std::vector<Loop> sum_pool_gradient_loops(const TypedOp& op) {
-  LoopList loops = planes_of(op);
-  add_slides(loops, op, kToElements);
-  return loops.take();
-}
-
-// Where the maximum of a window is can only be told by who has all of the window.
-std::vector<Loop> max_pool_gradient_loops(const TypedOp& op) {
-  LoopList loops = planes_of(op);
-  add_slides(loops, op, {Reach::Together, Reach::Over, Reach::Together});
-  return loops.take();
-}
-
-// Places, whose total is not taken apart where it is a norm's.
-std::vector<Loop> global_pool_loops(const TypedOp& op) {
-  LoopList loops = planes_of(op);
-  for (int axis = 2; axis < op.input(0).rank() && !op.op.is("GlobalLpPool"); ++axis) {
-    loops.add(op.input(0).dims[axis], {axis}, {},
-              op.op.is("GlobalMaxPool") ? LoopResult::Largest : LoopResult::Averaged);
-  }
-  return loops.take();
-}
-
-// A Resize by scales of 1, or to the size that is there.
-std::vector<Loop> resize_loops(const TypedOp& op) {
-  LoopList loops(op);
-  if (op.get_if<IntList>("axes") != nullptr) return {};
-  constexpr std::size_t kRegion = 1;
-  constexpr std::size_t kSizes = 3;
-  if ((op.has_input(kRegion) && op.input(kRegion).element_count() != 0) || op.has_input(kSizes)) return {};
-  for (int axis = 0; axis < std::min(2, op.input(0).rank()); ++axis) {
-    if (op.input(0).dims[axis] == op.output(0).dims[axis]) loops.add_axis(axis, {0});
-  }
-  return loops.take();
-}
-
-// With the statistics of training images stay together; else each image and each place is its own.
-std::vector<Loop> batch_norm_loops(const TypedOp& op) {
-  LoopList loops(op);
-  const bool trains = op.get_int("training_mode") != 0;
-  if (op.input(0).rank() < 2) return {};
-  Loop channels = loops.make(op.input(0).dims[1]);
-  channels.inputs[0].axis = 1;
-  for (std::size_t i = 1; i < op.input_count(); ++i) channels.inputs[i].axis = 0;
-  channels.outputs[0].axis = 1;
-  for (std::size_t i = 1; i < op.output_count(); ++i) channels.outputs[i].axis = 0;
-  loops.add(std::move(channels));
-  for (int axis = 0; !trains && axis < op.input(0).rank(); ++axis) {
-    if (axis != 1) loops.add_axis(axis, {0});
-  }
-  return loops.take();
-}
-
-std::vector<Loop> instance_norm_loops(const TypedOp& op) {
-  LoopList loops(op);
-  loops.add(op.input(0).dims[0], {0}, {0});
-  loops.add(op.input(0).dims[1], {1, 0, 0}, {1});
-  return loops.take();
-}
-
 // Scales of one number leave all axes; those of an axis run with it.
 std::vector<Loop> quantized_loops(const TypedOp& op) {
   LoopList loops(op);
@@ -555,51 +363,67 @@ std::vector<Loop> class_loss_loops(const TypedOp& op) {
   return loops.take();
 }
 
-// Heads of [batch, heads, sequence, features] that share keys stay together.
+// Where a loop over the batch or the heads of keys runs in what is [batch, heads, .., ..].
+LoopAxis axis_of_mask(const Type& mask, int axis, std::int64_t extent) {
+  constexpr int kRank = 4;
+  const int own = axis - (kRank - mask.rank());
+  if (own < 0 || mask.dims[own] == 1) return {};
+  return {.axis = own, .inner = mask.dims[own] / extent};
+}
+
+// The batch; heads of queries that share keys, which stay together; and queries where none is hidden from
+// others by its place. Q, K and V are [batch, heads, tokens, size] or have the heads in their last axis.
 std::vector<Loop> attention_loops(const TypedOp& op) {
+  using In = AttentionInput;
+  using Out = AttentionOutput;
   LoopList loops(op);
-  constexpr std::size_t kMask = 3;
-  constexpr int kHeadsRank = 4;
-  const Type& q = op.input(0);
-  const Type& k = op.input(1);
-  if (q.rank() != kHeadsRank) return {};
-  for (std::size_t i = kMask + 1; i < op.input_count(); ++i) {
-    if (op.has_input(i)) return {};
-  }
-  for (std::size_t i = 1; i < op.output_count(); ++i) {
-    if (op.has_output(i)) return {};
-  }
-  const auto add = [&](int axis) {
-    Loop loop = loops.make(k.dims[axis]);
-    loop.inputs[0] = {.axis = axis, .inner = q.dims[axis] / k.dims[axis]};
-    loop.inputs[1].axis = axis;
-    loop.inputs[2].axis = axis;
-    if (op.has_input(kMask)) {
-      const Type& mask = op.input(kMask);
-      const int own = axis - (kHeadsRank - mask.rank());
-      if (own >= 0 && mask.dims[own] != 1)
-        loop.inputs[kMask] = {.axis = own, .inner = mask.dims[own] / k.dims[axis]};
-    }
-    loop.outputs[0] = {.axis = axis, .inner = q.dims[axis] / k.dims[axis]};
-    loops.add(std::move(loop));
+  const AttentionShape shape = attention_shape(op);
+  const std::int64_t shared = shape.q_heads / shape.kv_heads;
+  Loop batch = loops.make(shape.batch);
+  Loop heads = loops.make(shape.kv_heads);
+  Loop queries = loops.make(shape.rows);
+  const auto put = [&](LoopAxis& of_batch, LoopAxis& of_heads, bool is_flat, std::int64_t inner,
+                       std::int64_t size) {
+    of_batch.axis = 0;
+    of_heads = is_flat ? LoopAxis{.axis = 2, .inner = inner * size} : LoopAxis{.axis = 1, .inner = inner};
   };
-  add(0);
-  add(1);
+  const auto put_input = [&](std::size_t i, std::int64_t inner, std::int64_t size) {
+    if (op.has_input(i)) put(batch.inputs[i], heads.inputs[i], op.input(i).rank() == 3, inner, size);
+  };
+  const auto put_output = [&](std::size_t i, bool is_flat, std::int64_t inner, std::int64_t size) {
+    if (op.has_output(i)) put(batch.outputs[i], heads.outputs[i], is_flat, inner, size);
+  };
+  put_input(In::kQ, shared, shape.head);
+  put_input(In::kK, 1, shape.head);
+  put_input(In::kV, 1, shape.v_head);
+  put_input(In::kPastKey, 1, shape.head);
+  put_input(In::kPastValue, 1, shape.v_head);
+  put_output(Out::kY, shape.is_flat, shared, shape.v_head);
+  put_output(Out::kPresentKey, false, 1, shape.head);
+  put_output(Out::kPresentValue, false, 1, shape.v_head);
+  put_output(Out::kScores, false, shared, 1);
+  if (op.has_input(In::kLengths)) batch.inputs[In::kLengths].axis = 0;
+  if (op.has_input(In::kMask)) {
+    batch.inputs[In::kMask] = axis_of_mask(op.input(In::kMask), 0, shape.batch);
+    heads.inputs[In::kMask] = axis_of_mask(op.input(In::kMask), 1, shape.kv_heads);
+    queries.inputs[In::kMask] = axis_of_mask(op.input(In::kMask), 2, shape.rows);
+  }
+  queries.inputs[In::kQ].axis = shape.is_flat ? 1 : 2;
+  queries.outputs[Out::kY].axis = shape.is_flat ? 1 : 2;
+  if (op.has_output(Out::kScores)) queries.outputs[Out::kScores].axis = 2;
+  loops.add(std::move(batch));
+  loops.add(std::move(heads));
+  const bool shows_all = op.get_int("is_causal") == 0 && !op.has_output(Out::kPresentKey) &&
+                         !op.has_output(Out::kPresentValue);
+  if (shows_all) loops.add(std::move(queries));
   return loops.take();
 }
 
-// All axes but the last ones, of which `count` stay together.
-template <int kCount>
-std::vector<Loop> but_last_loops(const TypedOp& op) {
-  LoopList loops(op);
-  for (int axis = 0; axis < op.input(0).rank() - kCount; ++axis) loops.add_axis(axis, {0});
-  return loops.take();
-}
-
-const std::map<std::string_view, Rule>& rules() {
-  static const std::map<std::string_view, Rule> kRules = {
+const LoopRules& rules() {
+  static const LoopRules kRules = {
       {"MatMul", matrix_product_loops},
-      {"MatMulInteger", whole_product_loops},
+      {"MatMulInteger", matrix_product_loops},
+      {"QLinearMatMul", matrix_product_loops},
       {"Gemm", gemm_loops},
       {"Einsum", einsum_loops},
       {"ReduceSum", reduction_loops},
@@ -612,12 +436,7 @@ const std::map<std::string_view, Rule>& rules() {
       {"ReduceSumSquare", reduction_loops},
       {"ReduceLogSum", reduction_loops},
       {"ReduceLogSumExp", reduction_loops},
-      {"Softmax", beside_axis_loops},
-      {"LogSoftmax", beside_axis_loops},
-      {"Hardmax", beside_axis_loops},
       {"Split", split_loops},
-      {"TopK", beside_axis_loops},
-      {"LpNormalization", beside_axis_loops},
       {"LayerNormalization", layer_norm_loops},
       {"RMSNormalization", layer_norm_loops},
       {"Transpose", transpose_loops},
@@ -629,29 +448,11 @@ const std::map<std::string_view, Rule>& rules() {
       {"Concat", concat_loops},
       {"Slice", slice_loops},
       {"Pad", pad_loops},
-      {"Gather", gather_loops},
-      {"GatherElements", elements_loops},
-      {"ScatterElements", elements_loops},
-      {"Conv", convolution_loops},
-      {"ConvTranspose", convolution_loops},
-      {"ConvWeightGradient", weight_gradient_loops},
-      {"MaxPool", pool_loops},
-      {"AveragePool", pool_loops},
-      {"LpPool", pool_loops},
-      {"GlobalAveragePool", global_pool_loops},
-      {"GlobalMaxPool", global_pool_loops},
-      {"GlobalLpPool", global_pool_loops},
-      {"SumPoolGradient", sum_pool_gradient_loops},
-      {"MaxPoolGradient", max_pool_gradient_loops},
-      {"Resize", resize_loops},
-      {"BatchNormalization", batch_norm_loops},
-      {"InstanceNormalization", instance_norm_loops},
       {"QuantizeLinear", quantized_loops},
       {"DequantizeLinear", quantized_loops},
       {"SoftmaxCrossEntropyLoss", class_loss_loops},
       {"NegativeLogLikelihoodLoss", class_loss_loops},
       {"Attention", attention_loops},
-      {"Trilu", but_last_loops<2>},
       {"Dropout", broadcast_loops},
       {"RandomNormalLike", broadcast_loops},
       {"RandomUniformLike", broadcast_loops},
@@ -671,8 +472,11 @@ std::vector<Loop> loops_of(const TypedOp& op) {
   if (op.op.captures > 0 || op.op.outputs.empty()) return {};
   if (!is_static(op.input_types) || !is_static(op.output_types)) return {};
   if (op.op.spec->elementwise) return broadcast_loops(op);
-  const auto rule = rules().find(op.op.spec->name);
-  return rule == rules().end() ? std::vector<Loop>{} : rule->second(op);
+  for (const LoopRules* table : {&rules(), &image_loop_rules(), &lookup_loop_rules()}) {
+    const auto rule = table->find(op.op.spec->name);
+    if (rule != table->end()) return rule->second(op);
+  }
+  return {};
 }
 
 }  // namespace podium::ir

@@ -16,7 +16,9 @@ bool is_pool(const Op& op) { return op.is("MaxPool") || op.is("AveragePool") || 
 // The window of the op, from elements to windows.
 std::optional<Window> window_of(const TypedOp& typed) {
   const Op& op = typed.op;
-  if (op.is("Conv")) return conv_window(typed, typed.dims(0), typed.dims(1));
+  if (op.is("Conv") || op.is("ConvInteger")) return conv_window(typed, typed.dims(0), typed.dims(1));
+  constexpr std::size_t kQuantizedWeights = 3;
+  if (op.is("QLinearConv")) return conv_window(typed, typed.dims(0), typed.dims(kQuantizedWeights));
   if (op.is("ConvTranspose")) {
     Window window = conv_transpose_window(typed, typed.dims(0), typed.dims(1));
     std::swap(window.input, window.output);

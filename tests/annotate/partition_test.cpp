@@ -185,7 +185,7 @@ TEST(Partition, NormalisesOverAnAxisThatIsCut) {
   const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(0, 2)})}}).cut();
   EXPECT_EQ(moved(made),
             "'y' needs 'ReduceMax:1': all-reduce, 8 bytes\n"
-            "'y' needs 'ReduceSum:5': all-reduce, 8 bytes\n"
+            "'y' needs 'ReduceSum:4': all-reduce, 8 bytes\n"
             "the output needs 'y': all-gather, 8 bytes\n");
   const float two = std::log(2.0F);
   EXPECT_THAT(run(made, {tensor<float>({4}, {0, -two, -2 * two, 0})}),
@@ -319,6 +319,57 @@ TEST(Partition, DrawsOnOneDeviceByASeed) {
   EXPECT_EQ(ops_of(cut_graph(graph, 2, {{"z", "x", over({axis(0, 2)})}}).cut(), "Dropout"), "Dropout 0");
 }
 
+// An element makes two of the output, and needs its neighbours: parts of three and two rows take one row from
+// each other.
+TEST(Partition, EnlargesPartsOfImages) {
+  const auto graph = graph_of(
+      "agraph (float[1,1,5] x) => (float[1,1,10] y) <float[3] f = {1, 1, 2}> "
+      "{ z = Neg(x) y = Resize<mode=\"linear\">(z, , f) }");
+  const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(2, 2)})}}).cut();
+  EXPECT_EQ(ops_of(made, "Resize"), "Resize 0, Resize 1");
+  EXPECT_EQ(moved(made), "'y' needs 'z': transfers, 8 bytes\nthe output needs 'y': all-gather, 16 bytes\n");
+  const Datum x = tensor<float>({1, 1, 5}, {1, 2, 4, 8, 16});
+  EXPECT_EQ(run(made, {x}), testing::values<float>(testing::run_graph(graph, {x})[0]));
+}
+
+// Two numbers an image and channel of each device: no place of the image moves.
+TEST(Partition, NormalisesImagesThatAreCutInSpace) {
+  const auto graph = graph_of(
+      "agraph (float[1,2,4,3] x) => (float[1,2,4,3] y) <float[2] s = {1, 2}, float[2] b = {0, 1}> "
+      "{ z = Neg(x) y = InstanceNormalization(z, s, b) }");
+  const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(2, 2)})}}).cut();
+  EXPECT_THAT(moved(made), Not(HasSubstr("'z'")));
+  std::vector<float> numbers(24);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * i % 11);
+  const Datum x = tensor<float>({1, 2, 4, 3}, numbers);
+  EXPECT_THAT(run(made, {x}), Pointwise(FloatNear(1e-5F),
+                                        testing::values<float>(testing::run_graph(graph, {x})[0])));
+}
+
+// The bias is the first part's alone.
+TEST(Partition, AddsTheBiasOfAConvolutionOnce) {
+  const auto graph = graph_of(
+      "agraph (float[1,4,2] x) => (float[1,1,2] y) <float[1,4,1] w = {1, 2, 3, 4}, float[1] b = {100}> "
+      "{ z = Neg(x) y = Conv(z, w, b) }");
+  const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(1, 2)})}}).cut();
+  EXPECT_EQ(moved(made), "the output needs 'y': reduce, 8 bytes\n");
+  EXPECT_THAT(run(made, {tensor<float>({1, 4, 2}, {1, 0, 1, 0, 1, 0, 1, 1})}), ElementsAre(90, 96));
+}
+
+// Half of the groups are a device's, with weights and biases of their own.
+TEST(Partition, CutsGroupsOfChannels) {
+  const auto graph = graph_of(
+      "agraph (float[1,4,1] x) => (float[1,4,1] y) <float[4,1,1] w = {1, 2, 3, 4}, float[4] b = {1, 1, 1, 1}> "
+      "{ z = Neg(x) y = Conv<group=4>(z, w, b) }");
+  const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(1, 2)})}}).cut();
+  EXPECT_EQ(moved(made), "the output needs 'y': all-gather, 8 bytes\n");
+  for (const ir::Op& op : made.training.graph.ops) {
+    const auto* groups = ir::attribute_if<std::int64_t>(op, "group");
+    EXPECT_TRUE(groups == nullptr || *groups == 2);
+  }
+  EXPECT_THAT(run(made, {tensor<float>({1, 4, 1}, {1, 2, 3, 4})}), ElementsAre(0, -3, -8, -15));
+}
+
 // ---- at random
 // ----------------------------------------------------------------------------------------------
 
@@ -384,6 +435,79 @@ const char* const kGraphs[] = {
     "agraph (float[6,4] a, float[4] b) => (float y) <int64[6] l = {0, 3, 1, 2, 2, 0}> { p = Add(a, b) y = "
     "SoftmaxCrossEntropyLoss(p, l) }",
     "agraph (float[2,4,3,2] a, float[2,2,5,2] b) => (float[2,4,3,2] y) { y = Attention(a, b, b) }",
+    "agraph (float[2,3,8] a, float[2,5,4] b) => (float[2,3,8] y) <float[1,1,3,5] m = {0, 1, 2, 3, 4, 1, 0, 2, 1, "
+    "1, 3, 2, 1, 0, 1}> { y = Attention<q_num_heads=4, kv_num_heads=2>(a, b, b, m) }",
+    "agraph (float[6,4] a, float[4] b) => (float y) <int64[6] l = {0, 3, 1, 9, 2, 0}, float[4] w = {1, 2, 3, 4}> "
+    "{ p = Add(a, b) y = SoftmaxCrossEntropyLoss<ignore_index=9>(p, l, w) }",
+    "agraph (float[2,4,5,3] a, float[3] b) => (float[2,4,5,3] y) <float[4] s = {1, 2, 3, 4}> { p = Add(a, b) q = "
+    "InstanceNormalization(p, s, s) y = Mul(q, a) }",
+    "agraph (float[2,4,5,3] a, float[3] b) => (float[2,4,5,3] y) <float[4] s = {1, 2, 3, 4}> { p = Add(a, b) q = "
+    "GroupNormalization<num_groups=2>(p, s, s) y = Mul(q, a) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,6] y) <float[6] s = {1, 2, 3, 4, 5, 6}> { p = Add(a, b) y = "
+    "RMSNormalization(p, s) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,6] y) { p = Add(a, b) y = LpNormalization<axis=0>(p) }",
+    "agraph (float[2,4,5,3] a, float[3] b) => (float[2,4,5,3] y) { p = Add(a, b) y = "
+    "MeanVarianceNormalization(p) }",
+    "agraph (float[2,4,5,3] a, float[3] b) => (float[2,4,5,3] y) { p = Add(a, b) y = LRN<size=3>(p) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4] y) <int64[1] i = {1}> { p = Add(a, b) y = "
+    "ReduceMin<keepdims=0>(p, i) }",
+    "agraph (float[4,6] a, float[6] b) => (float[1,6] y) <int64[1] i = {0}> { p = Add(a, b) y = ReduceL2(p, i) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,1] y) <int64[1] i = {1}> { p = Add(a, b) q = Exp(p) y = "
+    "ReduceLogSum(q, i) }",
+    "agraph (float[4,6] a, float[6] b) => (float y) { p = Add(a, b) y = ReduceLogSumExp<keepdims=0>(p) }",
+    "agraph (float[2,2,5,3] a, float[5,1] b) => (float[2,2,1,1] y) { p = Add(a, b) y = GlobalLpPool(p) }",
+    "agraph (float[2,6,5] a, float[6,2,3] b) => (float[2,6,5] y) <float[6] c = {1, 2, 3, 4, 5, 6}> { y = "
+    "Conv<pads=[1,1], group=3>(a, b, c) }",
+    "agraph (float[2,6,5] a, float[6,4,3] b) => (float[2,4,5] y) <float[4] c = {1, 2, 3, 4}> { y = "
+    "ConvTranspose<pads=[1,1]>(a, b, c) }",
+    "agraph (float[2,4,3,3] a, float[3] b) => (float[2,1,6,6] y) { p = Add(a, b) y = DepthToSpace<blocksize=2>(p) "
+    "}",
+    "agraph (float[2,8,2,3] a, float[3] b) => (float[2,2,4,6] y) { p = Add(a, b) y = DepthToSpace<blocksize=2, "
+    "mode=\"CRD\">(p) }",
+    "agraph (float[1,2,4,6] a, float[6] b) => (float[1,8,2,3] y) { p = Add(a, b) y = SpaceToDepth<blocksize=2>(p) "
+    "}",
+    "agraph (float[4,6] a, float[6] b) => (float[4,12] y) <int64[2] r = {1, 2}> { p = Add(a, b) y = Tile(p, r) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,6] y) <int64 i = {1}> { p = Add(a, b) y = CumSum(p, i) }",
+    "agraph (float[4,6,2] a, float[2] b) => (float[4,3,2] y) <int64[4,3,1] i = {0, 1, 2, 5, 4, 3, 1, 1, 1, 2, 0, "
+    "2}> { p = Add(a, b) y = GatherND<batch_dims=1>(p, i) }",
+    "agraph (float[4,6,2] a, float[3,2] b) => (float[4,6,2] y) <int64[3,2] i = {0, 1, 2, 5, 3, 3}> { p = Neg(a) y "
+    "= ScatterND(p, i, b) }",
+    "agraph (float[4,3,2] a, float[3,1] b) => (float[4,3,2] y) <int64[3] l = {4, 2, 1}> { p = Add(a, b) y = "
+    "ReverseSequence(p, l) }",
+};
+
+// Without a gradient that could be compared.
+const char* const kForwardGraphs[] = {
+    "agraph (float[4,6] a, float[6] b) => (float[4] y) { p = Add(a, b) i = ArgMax<axis=1, keepdims=0>(p) y = "
+    "Cast<to=1>(i) }",
+    "agraph (float[4,6] a, float[6] b) => (float[1,6] y) { p = Floor(a) i = ArgMin<select_last_index=1>(p) y = "
+    "Cast<to=1>(i) }",
+    "agraph (float[2,3,4,6] a, float[6] b) => (float[2,3,8,12] y) <float[4] f = {1, 1, 2, 2}> { p = Add(a, b) y = "
+    "Resize<coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\">(p, , f) }",
+    "agraph (float[2,3,5,4] a, float[4] b) => (float[2,3,15,8] y) <int64[4] f = {2, 3, 15, 8}> { p = Add(a, b) y = "
+    "Resize<mode=\"linear\">(p, , , f) }",
+    "agraph (float[1,2,7,4] a, float[4] b) => (float[1,2,14,8] y) <float[4] f = {1, 1, 2, 2}> { p = Add(a, b) y = "
+    "Resize<mode=\"cubic\", coordinate_transformation_mode=\"pytorch_half_pixel\">(p, , f) }",
+    "agraph (float[1,2,5,4] a, float[4] b) => (float[1,2,10,8] y) <float[4] f = {1, 1, 2, 2}> { p = Add(a, b) y = "
+    "Resize<mode=\"linear\", coordinate_transformation_mode=\"align_corners\">(p, , f) }",
+    "agraph (float[2,3,4,4] a, float[2,3,2,2] b) => (float[2,3,3,2] y) { y = GridSample(a, b) }",
+    "agraph (float[4,3,5] a, float[1,8,5] b) => (float[4,1,3,2] y) <float[1,8,2] r = {1, 0, 0, 1, 0.5, 0.5, 1, 0, "
+    "0, 1, 0.5, 0.5, 1, 0, 0, 1}> { y, h, c = LSTM<hidden_size=2>(a, b, r) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,5] y) <uint8[6,5] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, "
+    "13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, uint8[5] n = {1, 2, 3, 4, 5}> { p = "
+    "Add(a, b) q, s, z = DynamicQuantizeLinear(p) i = MatMulInteger(q, w, z, n) f = Cast<to=1>(i) y = Mul(f, s) }",
+    "agraph (float[4,6] a, float[6] b) => (float[4,3] y) <int8[6,3] w = {1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, "
+    "-12, 13, -14, 15, -16, 17, -18}, float s = {0.01}, float[3] t = {0.01, 0.02, 0.03}, int8 z = {3}, int8[3] n = "
+    "{0, 1, 2}, float u = {0.05}> { p = Add(a, b) q = QuantizeLinear(p, s, z) r = QLinearMatMul(q, s, z, w, t, n, "
+    "u, z) y = DequantizeLinear(r, u, z) }",
+    "agraph (float[2,4,5] a, float[5] b) => (float[2,3,5] y) <int8[3,4,3] w = {1, -2, 3, -4, 5, -6, 7, -8, 9, -10, "
+    "11, -12, 13, -14, 15, -16, 17, -18, 1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12, 13, -14, 15, -16, 17, -18}, "
+    "float s = {0.01}, float[3] t = {0.01, 0.02, 0.03}, uint8 z = {100}, int8[3] n = {0, 1, 2}, float u = {0.05}, "
+    "int32[3] c = {10, 20, -30}> { p = Add(a, b) q = QuantizeLinear(p, s, z) r = QLinearConv<pads=[1,1]>(q, s, z, "
+    "w, t, n, u, z, c) y = DequantizeLinear(r, u, z) }",
+    "agraph (float[2,4,5] a, float[5] b) => (float[2,2,5] y) <uint8[2,4,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "
+    "12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}, uint8[2] n = {2, 3}> { p = Add(a, b) q, s, z = "
+    "DynamicQuantizeLinear(p) i = ConvInteger<pads=[1,1]>(q, w, z, n) f = Cast<to=1>(i) y = Mul(f, s) }",
 };
 
 class RandomCuts : public ::testing::TestWithParam<const char*> {};
@@ -472,6 +596,15 @@ TEST_P(RandomCuts, GiveTheGradientsOfOneDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Partition, RandomCuts, ::testing::ValuesIn(kGraphs));
+
+class RandomForwardCuts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RandomForwardCuts, GiveTheNumbersOfOneDevice) {
+  const ir::Graph graph = graph_of(GetParam());
+  expect_numbers_of_one_device(graph, graph.ops.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Partition, RandomForwardCuts, ::testing::ValuesIn(kForwardGraphs));
 
 }  // namespace
 }  // namespace podium::annotate
