@@ -1,9 +1,11 @@
-// A slice is a pair of events, B and E, with times in whole nanoseconds (printed as microseconds with three
-// digits): readers that add a duration to a start would make of neighbours ones that overlap by a rounding
-// error. The file has track after track, a track in the order of time, so that each E closes the B before it
-// that is still open. What lies on a track is first collected as a list of slices that follow one another:
-// steps, folded iterations, and waits, which fill the gaps of compute lanes. Ops are slices inside a block's;
-// where a block runs often, only in its first runs.
+// A slice is a pair of events, B and E, alike in name, category and arguments: each reader pairs them by
+// others of these. Times are whole numbers of 1/1024 microsecond, a nanosecond or so, which doubles hold
+// exactly: readers that subtract times and add the differences would else make of neighbours ones that
+// overlap by a rounding error, and of the last op of a block one that ends after it. The file has track after
+// track, a track in the order of time, so that each E closes the B before it that is still open. What lies on
+// a track is first collected as a list of slices that follow one another: steps, folded iterations, and
+// waits, which fill the gaps of compute lanes. Ops are slices inside a block's; where a block runs often,
+// only in its first runs.
 #include "executor/report/trace.h"
 
 #include <fmt/core.h>
@@ -23,17 +25,20 @@ namespace {
 
 constexpr std::int64_t kMostOpSlices = 400'000;
 
-std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
+constexpr double kTicksAMicrosecond = 1024;
 
-std::string microseconds(std::int64_t nanos) { return fmt::format("{}.{:03}", nanos / 1000, nanos % 1000); }
+std::int64_t ticks(double seconds) { return std::llround(seconds * 1e6 * kTicksAMicrosecond); }
+
+double microseconds(std::int64_t ticks) { return static_cast<double>(ticks) / kTicksAMicrosecond; }
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-// What is said of a slice where it begins and again where it ends: speedscope tells slices by both.
+// What is said of a slice where it begins and again where it ends.
 struct Caption {
   std::string name;
+  std::string_view category;
   std::string arguments = {};  ///< "\"flop\":12"; may be empty
 };
 
@@ -80,8 +85,7 @@ class TraceWriter {
     is_first_ = false;
     put(text, std::forward<Args>(args)...);
   }
-  void begin(const Track& track, std::int64_t time, const Caption& caption, std::string_view category);
-  void end(const Track& track, std::int64_t time, const Caption& caption);
+  void edge(char kind, const Track& track, std::int64_t time, const Caption& caption);
   Caption begin_slice(const Track& track, const Slice& slice);
   Caption begin_step(const Track& track, const Slice& slice);
   void ops(const Track& track, const Slice& slice);
@@ -110,46 +114,41 @@ std::string arguments_of(const Caption& caption) {
   return caption.arguments.empty() ? "" : fmt::format(R"(,"args":{{{}}})", caption.arguments);
 }
 
-void TraceWriter::begin(const Track& track, std::int64_t time, const Caption& caption,
-                        std::string_view category) {
-  event(R"({{"ph":"B","name":{},"cat":"{}","pid":{},"tid":{},"ts":{}{}}})", quoted(caption.name), category,
-        track.processor, static_cast<int>(track.lane), microseconds(time), arguments_of(caption));
-}
-
-void TraceWriter::end(const Track& track, std::int64_t time, const Caption& caption) {
-  event(R"({{"ph":"E","name":{},"pid":{},"tid":{},"ts":{}{}}})", quoted(caption.name), track.processor,
-        static_cast<int>(track.lane), microseconds(time), arguments_of(caption));
+void TraceWriter::edge(char kind, const Track& track, std::int64_t time, const Caption& caption) {
+  event(R"({{"ph":"{}","name":{},"cat":"{}","pid":{},"tid":{},"ts":{}{}}})", kind, quoted(caption.name),
+        caption.category, track.processor, static_cast<int>(track.lane), microseconds(time),
+        arguments_of(caption));
 }
 
 void TraceWriter::slices(const Track& track, std::span<const Slice> same) {
   const Slice& slice = same.front();
   const Caption caption = begin_slice(track, slice);
   if (same.size() > 1) slices(track, same.subspan(1));
-  end(track, slice.end, caption);
+  edge('E', track, slice.end, caption);
 }
 
 // Gives the caption, with which the slice ends.
 Caption TraceWriter::begin_slice(const Track& track, const Slice& slice) {
   if (slice.event != nullptr) return begin_step(track, slice);
   if (slice.folded == nullptr) {
-    const Caption caption{name_of_wait(slice.waits_for)};
-    begin(track, slice.start, caption, "wait");
+    const Caption caption{name_of_wait(slice.waits_for), "wait"};
+    edge('B', track, slice.start, caption);
     return caption;
   }
   const std::int64_t count = slice.folded->iterations;
-  const Caption caption{fmt::format("{} iterations like those before", count),
+  const Caption caption{fmt::format("{} iterations like those before", count), "folded",
                         fmt::format(R"("iterations":{})", count)};
-  begin(track, slice.start, caption, "folded");
+  edge('B', track, slice.start, caption);
   return caption;
 }
 
 Caption TraceWriter::begin_step(const Track& track, const Slice& slice) {
   const sim::Event& event = *slice.event;
-  Caption caption{label_of(timeline_, flows_, event),
+  Caption caption{label_of(timeline_, flows_, event), words_of(event.activity).key,
                   fmt::format(R"("microBatch":{},"bytes":{:.0f})", event.micro_batch, event.bytes)};
   if (event.on_path) caption.arguments += R"(,"onPath":true)";
   if (event.activity != sim::Activity::Compute) caption.arguments += R"(,"tensor":)" + quoted(event.name);
-  begin(track, slice.start, caption, words_of(event.activity).key);
+  edge('B', track, slice.start, caption);
   if (event.block >= 0 && event.block < std::ssize(timeline_.blocks)) ops(track, slice);
   return caption;
 }
@@ -165,11 +164,11 @@ void TraceWriter::ops(const Track& track, const Slice& slice) {
   std::int64_t from = slice.start;
   for (const sim::BlockOp& op : ops) {
     time += op.seconds;
-    const std::int64_t to = std::min(nanoseconds(time), slice.end);
+    const std::int64_t to = std::min(ticks(time), slice.end);
     if (to == from) continue;
-    const Caption caption{op.name, fmt::format(R"("flop":{:.0f})", op.flop)};
-    begin(track, from, caption, "op");
-    end(track, to, caption);
+    const Caption caption{op.name, "op", fmt::format(R"("flop":{:.0f})", op.flop)};
+    edge('B', track, from, caption);
+    edge('E', track, to, caption);
     from = to;
   }
 }
@@ -183,8 +182,8 @@ std::string TraceWriter::name_of_wait(const sim::Event* next) const {
 
 // The end of an arrow belongs to the slice around it, so it lies in its middle.
 void TraceWriter::arrow(int id, const sim::Event& from, const sim::Event& to) {
-  const std::int64_t start = nanoseconds(from.start);
-  const std::int64_t middle = (nanoseconds(to.start) + nanoseconds(to.end)) / 2;
+  const std::int64_t start = ticks(from.start);
+  const std::int64_t middle = (ticks(to.start) + ticks(to.end)) / 2;
   event(R"({{"ph":"s","name":"transfer","cat":"transfer","id":{},"pid":{},"tid":{},"ts":{}}})", id,
         from.processor, static_cast<int>(from.lane), microseconds(start));
   event(R"({{"ph":"f","bp":"e","name":"transfer","cat":"transfer","id":{},"pid":{},"tid":{},"ts":{}}})", id,
@@ -203,14 +202,14 @@ void TraceWriter::arrows() {
 
 void TraceWriter::memory(std::size_t processor, const sim::MemoryPoint& point) {
   event(R"({{"ph":"C","name":"memory","pid":{},"ts":{},"args":{{"bytes":{}}}}})", processor,
-        microseconds(nanoseconds(point.time)), point.bytes);
+        microseconds(ticks(point.time)), point.bytes);
 }
 
 void TraceWriter::finish(const TraceFacts& facts) {
   put("\n],\"otherData\":{{\"program\":{},\"model\":{},\"strategy\":{},\"device\":{},\"replicas\":\"{}\"",
       quoted(facts.program), quoted(facts.model), quoted(facts.strategy), quoted(facts.device),
       timeline_.replicas);
-  put(",\"stepMicroseconds\":\"{}\"", microseconds(nanoseconds(timeline_.makespan)));
+  put(",\"stepMicroseconds\":\"{:.3f}\"", microseconds(ticks(timeline_.makespan)));
   if (timeline_.folded_iterations > 0) {
     put(",\"folded\":\"{} iterations that repeat others are drawn as one slice a lane\"",
         timeline_.folded_iterations);
@@ -227,11 +226,11 @@ std::map<Track, std::vector<Slice>> slices_by_track(const sim::Timeline& timelin
   std::map<Track, std::vector<Slice>> tracks;
   for (const sim::Event& event : timeline.events) {
     tracks[{event.processor, event.lane}].push_back(
-        {.start = nanoseconds(event.start), .end = nanoseconds(event.end), .event = &event});
+        {.start = ticks(event.start), .end = ticks(event.end), .event = &event});
   }
   for (const sim::FoldedTime& folded : timeline.folded) {
     tracks[{folded.processor, folded.lane}].push_back(
-        {.start = nanoseconds(folded.start), .end = nanoseconds(folded.end), .folded = &folded});
+        {.start = ticks(folded.start), .end = ticks(folded.end), .folded = &folded});
   }
   for (auto& [track, slices] : tracks) {
     std::stable_sort(slices.begin(), slices.end(),
@@ -250,7 +249,7 @@ std::vector<Slice> with_waits(const std::vector<Slice>& slices, const sim::Timel
     all.push_back(slice);
     now = std::max(now, slice.end);
   }
-  const std::int64_t end = nanoseconds(timeline.makespan);
+  const std::int64_t end = ticks(timeline.makespan);
   if (end > now && !timeline.events_cut) all.push_back({.start = now, .end = end});
   return all;
 }

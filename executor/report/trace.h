@@ -18,8 +18,8 @@ struct TraceFacts {
 
 /// Writes `timeline`, which was simulated with events, piece by piece: a track per processor and lane, with
 /// slices for steps, the ops inside blocks, waits, and iterations that are left out because they repeat; a
-/// memory counter per processor; an arrow from each sender to its receivers. Times in microseconds with three
-/// digits. The same timeline gives the same bytes.
+/// memory counter per processor; an arrow from each sender to its receivers. Times in microseconds. The same
+/// timeline gives the same bytes.
 void write_trace(const TraceFacts& facts, const sim::Timeline& timeline, std::ostream& out);
 
 }  // namespace podium::report

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -36,14 +37,14 @@ std::vector<Json> events(const std::string& kind, const sim::Timeline& timeline 
 }
 
 // "0.000-2.000 ipu 0 compute: stage 0", inner slices behind the one around them; a strict reader: an E closes
-// the B that was opened last on its track and has its name and arguments, and time never goes back on a
-// track.
+// the B that was opened last on its track and has its name, category and arguments, and time never goes back
+// on a track and is one that doubles add and subtract without an error.
 std::vector<std::string> slices(const Json& trace) {
   std::map<std::pair<int, int>, std::vector<std::size_t>> open;
   std::map<std::pair<int, int>, double> now;
   std::vector<std::string> lines;
   std::vector<std::string> names;
-  std::vector<Json> arguments;
+  std::vector<std::pair<std::string, Json>> kinds;
   for (const Json& event : trace["traceEvents"]) {
     const std::string kind = event["ph"];
     EXPECT_NE(kind, "X");
@@ -51,11 +52,12 @@ std::vector<std::string> slices(const Json& trace) {
     const std::pair track(event["pid"].get<int>(), event["tid"].get<int>());
     const double time = event["ts"];
     EXPECT_GE(time, now[track]) << event;
+    EXPECT_EQ(time * 1024, std::floor(time * 1024)) << event;
     now[track] = time;
     if (kind == "B") {
       open[track].push_back(lines.size());
       names.push_back(event["name"]);
-      arguments.push_back(event.value("args", Json()));
+      kinds.emplace_back(event.value("cat", ""), event.value("args", Json()));
       lines.push_back(fmt::format("{:.3f}", time));
       continue;
     }
@@ -66,7 +68,7 @@ std::vector<std::string> slices(const Json& trace) {
     const std::size_t place = open[track].back();
     open[track].pop_back();
     EXPECT_EQ(event["name"], names[place]);
-    EXPECT_EQ(event.value("args", Json()), arguments[place]);
+    EXPECT_EQ(std::pair(event.value("cat", ""), event.value("args", Json())), kinds[place]);
     lines[place] += fmt::format("-{:.3f} ipu {} {}: {}", time, track.first,
                                 track.second == 0 ? "compute" : "io", names[place]);
   }
