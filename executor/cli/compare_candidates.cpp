@@ -24,6 +24,17 @@ std::string note_of_missing_cuts(const compare::Request& request,
       asked.group(), request.processors);
 }
 
+// As many as were asked for, or null: as many as there is room for.
+std::optional<int> replicas_asked(const Options& options, int processors) {
+  const bool is_given =
+      std::ranges::any_of(options.given, [](const GivenFlag& given) { return given.name == "replicas"; });
+  const int replicas = options.session.replicas;
+  if (!is_given && replicas == 1) return std::nullopt;
+  if (processors % replicas == 0) return replicas;
+  throw Error("compare: {} replicas found (--replicas) over {} processors (--ipus), a divisor needed",
+              replicas, processors);
+}
+
 }  // namespace
 
 compare::Request request_of(const Options& options, const device::Device& device,
@@ -34,6 +45,7 @@ compare::Request request_of(const Options& options, const device::Device& device
   request.document = options.session_json;
   request.micro_batches = micro_batches;
   if (options.session.ipus > 0) request.processors = options.session.ipus;
+  if (options.compare.strategies_file.empty()) request.replicas = replicas_asked(options, request.processors);
   return request;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "executor/cli/clocked_run.h"
 #include "executor/cli/contestants.h"
@@ -212,56 +213,92 @@ int finish(const Options& options, const Contestants& contestants,
   return agreed ? kDone : kFailed;
 }
 
-// The best strategy over each number of processors.
+// The best strategy over a number of processors, and what runs it; none where nothing fits.
+struct Scaled {
+  int processors = 1;
+  std::optional<ComparedStrategy> best = {};
+  std::string command = {};
+  double rate = 0;  ///< samples/s
+};
+
+Scaled best_over(int processors, const Options& options) {
+  Options one = options;
+  one.quiet = options.quiet || processors != options.compare.processors.front();
+  one.session_json["numIPUs"] = processors;
+  one.session.ipus = processors;
+  Contestants contestants = make_contestants(one);
+  std::vector<ComparedStrategy> compared = clock(contestants, contestants.candidates, one);
+  add_thrifty(contestants, compared, one);
+  report::sort_best_first(compared);
+  Scaled scaled{.processors = processors};
+  if (!any_fits(compared)) return scaled;
+  scaled.best = compared.front();
+  scaled.rate = report::samples_per_second(scaled.best->run);
+  scaled.command = command_of(one, scaled.best->run.options, options_file_of(one, 0, scaled.best->name),
+                              contestants.assumed);
+  return scaled;
+}
+
+void show_scaling_table(const std::vector<Scaled>& all, const Scaled* fastest) {
+  std::vector<std::vector<std::string>> rows{{"processors", "strategy", "samples/s", "times the first",
+                                              "a processor", "largest memory", "bottleneck"}};
+  double first = 0;
+  for (const Scaled& one : all) {
+    if (!one.best) {
+      rows.push_back({fmt::format("{}", one.processors), "nothing fits"});
+      continue;
+    }
+    if (first == 0) first = one.rate;
+    rows.push_back({fmt::format("{}", one.processors), one.best->name, report::rate(one.rate),
+                    fmt::format("{:.2f}", one.rate / first), report::rate(one.rate / one.processors),
+                    report::memory_share(one.best->run.timeline),
+                    report::bottleneck(one.best->run.timeline)});
+  }
+  show_lines(report::table(report::fold(rows, {10, 9, 9, 6, 5, 4, 7}, terminal_width())),
+             [&](std::size_t row) {
+               if (row == 0) return Style::Plain;
+               if (&all[row - 1] == fastest) return Style::Marked;
+               return all[row - 1].best ? Style::Plain : Style::Dimmed;
+             });
+}
+
+// Which number of processors gives the most, what limits it there, and where a processor gives the most.
+void show_scaling_verdict(const std::vector<Scaled>& all, const Scaled& fastest) {
+  show(fmt::format("best: {} over {} with {} samples/s\n", ir::printable(fastest.best->name),
+                   fastest.processors, report::rate(fastest.rate)));
+  const std::string cause = report::cause_sentence(fastest.best->run.timeline);
+  if (!cause.empty()) show(ir::printable(cause) + "\n");
+  const auto each = [](const Scaled& one) { return one.rate / one.processors; };
+  const auto dearest = std::ranges::max_element(all, {}, each);
+  if (&*dearest != &fastest) {
+    show(fmt::format("a processor gives the most over {}: {} samples/s, {} over {}\n", dearest->processors,
+                     report::rate(each(*dearest)), report::rate(each(fastest)), fastest.processors));
+  }
+  show(fmt::format("to run it: {}\n", ir::printable(fastest.command)));
+}
+
 int compare_scaling(const Options& options) {
   if (!options.report_file.empty() || !options.html_file.empty()) {
     throw UsageError("compare: --report and --html tell of one number of processors, {} found for --ipus",
                      fmt::join(options.compare.processors, ","));
   }
-  std::vector<std::vector<std::string>> rows{{"processors", "strategy", "samples/s", "times the first",
-                                              "a processor", "largest memory", "bottleneck"}};
-  double first = 0;
-  double most = 0;
-  std::size_t fastest = 0;
+  std::vector<Scaled> all;
   std::vector<ComparedStrategy> bests;
   for (const int processors : options.compare.processors) {
-    Options one = options;
-    one.quiet = options.quiet || processors != options.compare.processors.front();
-    one.session_json["numIPUs"] = processors;
-    one.session.ipus = processors;
-    Contestants contestants = make_contestants(one);
-    std::vector<ComparedStrategy> compared = clock(contestants, contestants.candidates, one);
-    add_thrifty(contestants, compared, one);
-    report::sort_best_first(compared);
-    if (!any_fits(compared)) {
-      rows.push_back({fmt::format("{}", processors), "nothing fits"});
-      continue;
-    }
-    const ComparedStrategy& best = compared.front();
-    const double rate = report::samples_per_second(best.run);
-    if (first == 0) first = rate;
-    if (rate > most) {
-      most = rate;
-      fastest = rows.size();
-    }
-    bests.push_back(best);
-    bests.back().name = fmt::format("{} over {}", best.name, processors);
-    rows.push_back({fmt::format("{}", processors), best.name, report::rate(rate),
-                    fmt::format("{:.2f}", rate / first), report::rate(rate / processors),
-                    report::memory_share(best.run.timeline), report::bottleneck(best.run.timeline)});
+    const Scaled& one = all.emplace_back(best_over(processors, options));
+    if (!one.best) continue;
+    bests.push_back(*one.best);
+    bests.back().name = fmt::format("{} over {}", one.best->name, processors);
   }
-  const bool none =
-      std::all_of(rows.begin() + 1, rows.end(), [](const auto& row) { return row.size() == 2; });
-  show_lines(report::table(report::fold(rows, {10, 9, 9, 6, 5, 4, 7}, terminal_width())),
-             [&](std::size_t row) {
-               if (row == fastest && row > 0) return Style::Marked;
-               return rows[row].size() == 2 ? Style::Dimmed : Style::Plain;
-             });
+  const auto fastest = std::ranges::max_element(all, {}, &Scaled::rate);
+  const bool any = !bests.empty();
+  show_scaling_table(all, any ? &*fastest : nullptr);
   if (options.explain) {
     show("\n" + report::sample_time_table(bests, terminal_width()));
     show("\n" + report::change_sentences(bests));
   }
-  return none ? kDoesNotFit : kDone;
+  if (any) show_scaling_verdict(all, *fastest);
+  return any ? kDone : kDoesNotFit;
 }
 
 // A flag that acts on nothing would be taken for a choice.

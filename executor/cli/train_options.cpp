@@ -42,7 +42,8 @@ std::vector<FlagRow> step_flags() {
       row("loss", loss_help(), set_text(&TrainOptions::loss)),
       row("output", "NAME of the output that the loss is of (default: the only one)",
           set_text(&TrainOptions::output)),
-      row("loss-tensor", "NAME of a scalar in the graph, in place of --loss",
+      row("loss-tensor",
+          "NAME of a scalar in the graph, in place of --loss (default: the only output, where it is one)",
           set_text(&TrainOptions::loss_tensor)),
       row("optimizer", optimizer_help() + optimizer_file_help(), set_text(&TrainOptions::optimizer)),
       row("train-only",
@@ -86,10 +87,8 @@ std::vector<FlagRow> epoch_flags() {
 }
 
 void check_step(const TrainOptions& train, std::string_view command) {
-  if (train.loss.empty() == train.loss_tensor.empty()) {
-    throw UsageError("{}: {} found, one of --loss and --loss-tensor needed", command,
-                     train.loss.empty() ? "none" : "both");
-  }
+  if (!train.loss.empty() && !train.loss_tensor.empty())
+    throw UsageError("{}: both found, one of --loss and --loss-tensor needed", command);
   if (!train.optimizer.empty()) return;
   throw UsageError("{}: --optimizer needed, e.g. --optimizer adam,lr=1e-3", command);
 }

@@ -11,6 +11,7 @@
 #include "executor/cli/optimizer_file.h"
 #include "executor/cli/optimizer_text.h"
 #include "executor/cli/run_inputs.h"
+#include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
 #include "ir/files.h"
 #include "ir/infer.h"
@@ -157,11 +158,30 @@ TrainingJob start_job(const Options& options) {
   return job;
 }
 
+// Where no loss is named: the only output, which is one number, can be nothing else.
+std::string own_loss(const TrainingJob& job) {
+  const ir::Graph& graph = job.model.graph;
+  const auto is_number = [](const ir::Type& type) {
+    return ir::is_float(type.element) && type.has_rank && type.rank() == 0;
+  };
+  if (graph.outputs.size() != 1 || !is_number(graph[graph.outputs[0]].type))
+    throw UsageError("train: none found, one of --loss and --loss-tensor needed");
+  const std::string& name = graph[graph.outputs[0]].name;
+  print_notes({fmt::format("'{0}', the only output, is the loss (--loss-tensor {0})", name)}, job.options);
+  return name;
+}
+
+std::string loss_of(TrainingJob& job) {
+  const TrainOptions& train = job.options.train;
+  if (!train.loss_tensor.empty()) return train.loss_tensor;
+  return train.loss.empty() ? own_loss(job) : add_loss(job.model, job.options, job.samples);
+}
+
 // The job has its model and its samples.
 void add_loss(TrainingJob& job) {
   const TrainOptions& train = job.options.train;
   infer_types(job.model, job.options.session.replicas);
-  job.loss = train.loss.empty() ? train.loss_tensor : add_loss(job.model, job.options, job.samples);
+  job.loss = loss_of(job);
   check_sample_axes(train, job.model.graph);
   job.classes = find_classes(job.model.graph, job.loss);
 }

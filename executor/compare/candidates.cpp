@@ -77,18 +77,25 @@ void cut_blocks(const Request& request, Split split, Strategy& strategy) {
   strategy.tensor_parallel.devices = split.cut / strategy.tensor_parallel.context_groups;
 }
 
+// "tensors cut over 4", or what groups of devices do that cut no weights.
+std::string name_of_cut(const Request& request, int devices) {
+  const TensorParallelism& asked = request.base.tensor_parallel;
+  if (!asked.cuts() || asked.context_groups == 1) return fmt::format("tensors cut over {}", devices);
+  if (asked.devices == 1) return fmt::format("tokens shared out among {}", devices);
+  return fmt::format("tensors cut over {}, tokens shared out among {}", asked.devices, asked.context_groups);
+}
+
 Candidate cut_over(const Request& request, Split split) {
-  Candidate candidate =
-      on(request, fmt::format("tensors cut over {}", split.cut), VirtualGraphMode::Manual, split);
+  Candidate candidate = on(request, name_of_cut(request, split.cut), VirtualGraphMode::Manual, split);
   cut_blocks(request, split, candidate.strategy);
   return candidate;
 }
 
 // Stages are groups of devices.
 Candidate cut_and_pipelined(const Request& request, Split split) {
-  Candidate candidate = on(
-      request, fmt::format("tensors cut over {}, pipelined over {}", split.cut, split.processors / split.cut),
-      VirtualGraphMode::Auto, split);
+  const std::string name =
+      fmt::format("{}, pipelined over {}", name_of_cut(request, split.cut), split.processors / split.cut);
+  Candidate candidate = on(request, name, VirtualGraphMode::Auto, split);
   Strategy& strategy = candidate.strategy;
   cut_blocks(request, split, strategy);
   strategy.pipelining = true;
@@ -287,6 +294,29 @@ std::vector<Split> splits(Over over, const Request& request) {
   return where(processors >= 4 && processors % 2 == 0, {2, processors / 2});
 }
 
+// Where so many replicas are asked for, each entry is over the processors of one of them.
+std::vector<Split> splits_as_asked(Over over, Request request) {
+  if (!request.replicas) return splits(over, request);
+  const int replicas = *request.replicas;
+  request.processors /= replicas;
+  switch (over) {
+    case Over::Copies:
+    case Over::Shorter:
+    case Over::Shortest:
+    case Over::Pairs:
+      if (replicas == 1) return {};
+      if (over == Over::Copies) return {{1, replicas}};
+      over = over == Over::Pairs ? Over::Two : Over::All;
+      break;
+    default:
+      break;
+  }
+  std::vector<Split> found = splits(over, request);
+  std::erase_if(found, [](const Split& split) { return split.replicas > 1; });
+  for (Split& split : found) split.replicas = replicas;
+  return found;
+}
+
 struct Entry {
   Over over;
   Candidate (*make)(const Request&, Split);
@@ -409,10 +439,13 @@ std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request reques
   while (!rest.empty()) {
     const std::span<const Entry> group = first_group(rest);
     rest = rest.subspan(group.size());
-    for (const Split& split : splits(group.front().over, request)) {
+    for (const Split& split : splits_as_asked(group.front().over, request)) {
       for (const Entry& entry : group) {
-        if (entry.holds == nullptr || entry.holds(request))
-          candidates.push_back(candidate_of(entry, request, split));
+        if (entry.holds != nullptr && !entry.holds(request)) continue;
+        Candidate candidate = candidate_of(entry, request, split);
+        // As pairs and as all processors of a replica an entry may come twice.
+        if (std::ranges::find(candidates, candidate.name, &Candidate::name) == candidates.end())
+          candidates.push_back(std::move(candidate));
       }
     }
   }
@@ -423,10 +456,11 @@ std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request reques
 std::vector<Candidate> cut_over_devices(const Request& request) {
   std::vector<Candidate> candidates;
   for (const importer::DeviceConfiguration& configuration : request.configurations) {
-    if (configuration.devices > request.processors) continue;
+    if (configuration.devices > request.processors / request.replicas.value_or(1)) continue;
     const int devices = static_cast<int>(configuration.devices);
+    const int replicas = request.replicas.value_or(request.processors / devices);
     Candidate candidate = on(request, fmt::format("tensors cut over {} ('{}')", devices, configuration.name),
-                             VirtualGraphMode::Manual, {devices, request.processors / devices});
+                             VirtualGraphMode::Manual, {devices, replicas});
     candidate.strategy.device_configuration = configuration.name;
     candidates.push_back(documented(std::move(candidate), request));
   }

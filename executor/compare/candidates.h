@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Request {
   Strategy base = {};                                  ///< that every candidate starts from
   nlohmann::json document = nlohmann::json::object();  ///< the same as it was given
   int processors = 1;                                  ///< to use, all replicas together
+  std::optional<int> replicas = {};  ///< that every candidate has; it divides the processors
   int micro_batches = 0;   ///< of a step or an update, all replicas together; 0: enough to fill a pipeline
   int ops = 1;             ///< of the graph: no strategy cuts it into more pieces
   std::int64_t batch = 1;  ///< samples of a micro-batch

@@ -55,14 +55,14 @@ std::string phases_need_their_mode(const Strategy& strategy) {
 
 std::string pipelining_needs_processors(const Strategy& strategy) {
   if (!strategy.pipelining || strategy.virtual_graph_mode != VirtualGraphMode::Off) return "";
-  return "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
+  return "enablePipelining needs virtualGraphMode Manual or Auto (--virtual-graph-mode auto), Off found";
 }
 
 std::string schedules_need_pipelining(const Strategy& strategy) {
   if (strategy.pipelining) return "";
-  if (strategy.pipeline_chunks > 1) return "pipelineChunks needs enablePipelining";
+  if (strategy.pipeline_chunks > 1) return "pipelineChunks needs enablePipelining (--pipeline)";
   if (strategy.pipeline_order == PipelineOrder::Lockstep) return "";
-  return "pipelineSchedule needs enablePipelining: without it processors wait for each other";
+  return "pipelineSchedule needs enablePipelining (--pipeline): without it processors wait for each other";
 }
 
 std::string schedules_exclude_stashed_weights(const Strategy& strategy) {
@@ -99,8 +99,8 @@ std::string chunks_are_placed_automatically(const Strategy& strategy) {
 
 std::string stashing_needs_pipelining(const Strategy& strategy) {
   if (strategy.pipelining || !strategy.weight_stashing) return "";
-  return "enableWeightStashing needs enablePipelining: only stages that overlap meet weights of several "
-         "versions";
+  return "enableWeightStashing needs enablePipelining (--pipeline): only stages that overlap meet weights of "
+         "several versions";
 }
 
 std::string pipelining_excludes_phases(const Strategy& strategy) {
@@ -151,7 +151,7 @@ std::string every_n_divides_batches(const Strategy& strategy) {
 
 std::string stages_need_recomputation(const Strategy& strategy) {
   if (strategy.pipelining || strategy.recomputation != Recomputation::Pipeline) return "";
-  return "autoRecomputation Pipeline needs enablePipelining";
+  return "autoRecomputation Pipeline needs enablePipelining (--pipeline)";
 }
 
 std::string overlap_needs_processors(const Strategy& strategy) {

@@ -132,7 +132,26 @@ TEST_F(Verdict, ComputesAsManyAsAreAskedFor) {
 TEST_F(Verdict, SeveralNumbersOfProcessorsMakeATableOfScaling) {
   const ProgramResult result = run_program("podium compare " + made("mnist-cnn") + " --ipus 1,2,4 --quiet");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, ::testing::ContainsRegex("^processors +strategy .*\n +1 .*\n +2 .*\n +4 .*\n$"));
+  EXPECT_THAT(result.out,
+              ::testing::ContainsRegex("^processors +strategy .*\n +1 .*\n +2 .*\n +4 .*\n"
+                                       "best: .* over 4 with [0-9,.]+ samples/s\n.* of the step is .*\n"
+                                       "a processor gives the most over 1: .* over 4\n"
+                                       "to run it: podium run .* --ipus 4 .*\n$"));
+}
+
+TEST_F(Verdict, ReplicasThatAreAskedForNarrowTheList) {
+  const std::string command = "podium compare " + made("mnist-cnn") + " --no-verify --quiet ";
+  const ProgramResult result = run_program(command + "--ipus 4 --replicas 2");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\npipelined over 2, 2 replicas "));
+  EXPECT_THAT(result.out, Not(HasSubstr("4 replicas")));
+  EXPECT_THAT(result.out, Not(HasSubstr("over 4")));
+  const ProgramResult alone = run_program(command + "--ipus 4 --replicas 1");
+  EXPECT_THAT(alone.out, Not(HasSubstr(", 2 replicas")));
+  const ProgramResult odd = run_program(command + "--ipus 4 --replicas 3");
+  EXPECT_EQ(odd.status, 1);
+  EXPECT_THAT(odd.err,
+              HasSubstr("3 replicas found (--replicas) over 4 processors (--ipus), a divisor needed"));
 }
 
 TEST_F(Verdict, ExplainSaysWhyMoreProcessorsAreFasterOrSlower) {

@@ -214,7 +214,8 @@ TEST(CutTransformer, WithTokensSharedOutIsCompared) {
   const ProgramResult result =
       run_program("podium compare " + cut.plain() + " --ipus 8 --tensor-parallel 2 --context-parallel 2");
   EXPECT_EQ(result.status, 0) << result.err;
-  for (const char* name : {"tensors cut over 4, 2 replicas", "tensors cut over 4, pipelined over 2"})
+  for (const char* name : {"tensors cut over 2, tokens shared out among 2, 2 replicas",
+                           "tensors cut over 2, tokens shared out among 2, pipelined over 2"})
     EXPECT_THAT(result.out, HasSubstr(name));
   EXPECT_THAT(result.out, HasSubstr("every strategy gave the numbers of one processor"));
 }

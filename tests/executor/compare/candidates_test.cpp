@@ -68,7 +68,9 @@ TEST(Strategies, ContradictThemselvesNowhere) {
 std::vector<std::string> names_of_cuts(Request asked) {
   asked.tensor_cuts = {.degrees = {2, 4, 8}, .tokens = true};
   std::vector<std::string> all = names(sensible_candidates(asked));
-  std::erase_if(all, [](const std::string& name) { return !name.starts_with("tensors"); });
+  std::erase_if(all, [](const std::string& name) {
+    return !name.starts_with("tensors") && !name.starts_with("tokens");
+  });
   return all;
 }
 
@@ -96,8 +98,9 @@ TEST(Strategies, CountGroupsThatShareOutTokensAmongTheDevicesOfACut) {
   Request asked = request(8);
   asked.base.tensor_parallel = {.devices = 2, .context_groups = 2};
   asked.document = write_options(asked.base);
-  EXPECT_THAT(names_of_cuts(asked), ::testing::ElementsAre("tensors cut over 4, 2 replicas",
-                                                           "tensors cut over 4, pipelined over 2"));
+  EXPECT_THAT(names_of_cuts(asked),
+              ::testing::ElementsAre("tensors cut over 2, tokens shared out among 2, 2 replicas",
+                                     "tensors cut over 2, tokens shared out among 2, pipelined over 2"));
   for (const Candidate& strategy : sensible_candidates(asked)) {
     const bool is_cut = strategy.name.starts_with("tensors");
     EXPECT_EQ(options_of(strategy).tensor_parallel,
@@ -116,6 +119,7 @@ TEST(Strategies, CutTokensBetweenTheBlocksOnlyWhereWeightsAreCut) {
   EXPECT_TRUE(cuts_tokens());
   asked.base.tensor_parallel = {.context_groups = 2};
   EXPECT_FALSE(cuts_tokens());
+  EXPECT_EQ(names_of_cuts(asked)[0], "tokens shared out among 2, 4 replicas");
 }
 
 // Weights, their gradients and states need 4000 of 900 bytes each.
@@ -128,6 +132,35 @@ TEST(Strategies, CutTensorsOverAsManyDevicesAsHaveRoom) {
                                      "tensors cut over 4, pipelined over 2, 2 replicas",
                                      "tensors cut over 4, pipelined over 2, 2 replicas, recomputation, "
                                      "tokens cut"));
+}
+
+TEST(Strategies, HaveAsManyReplicasAsAreAskedFor) {
+  for (const Task task : {Task::Inference, Task::Training}) {
+    for (const int replicas : {1, 2, 8}) {
+      Request asked = request(8);
+      asked.task = task;
+      asked.replicas = replicas;
+      asked.base.replicas = replicas;
+      asked.document = write_options(asked.base);
+      asked.tensor_cuts = {.degrees = {2, 4, 8}, .tokens = true};
+      const std::vector<Candidate> candidates = sensible_candidates(asked);
+      const std::vector<std::string> all = names(candidates);
+      EXPECT_GT(all.size(), 2U);
+      EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
+      for (const Candidate& strategy : candidates) {
+        const Strategy options = options_of(strategy);
+        EXPECT_EQ(options.replicas, replicas) << strategy.name;
+        EXPECT_LE(options.ipus, 8) << strategy.name;
+        EXPECT_EQ(why_illegal(options), std::nullopt) << strategy.name;
+      }
+    }
+  }
+  Request pairs = request(4);
+  pairs.replicas = 2;
+  EXPECT_THAT(names(sensible_candidates(pairs)),
+              ::testing::IsSupersetOf({"one processor, 2 replicas", "sharded over 2, 2 replicas",
+                                       "pipelined over 2, 2 replicas, weights sharded",
+                                       "phases in turns on 2, 2 replicas"}));
 }
 
 TEST(Strategies, TakeTheSameMicroBatchesInAStep) {

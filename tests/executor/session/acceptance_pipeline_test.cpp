@@ -93,7 +93,8 @@ TEST(PipelineStages, OnSomeNodesOnlyAreRefusedByTheOthers) {
 TEST(PipelineStages, WithoutVirtualGraphsAreRefused) {
   Strategy strategy = pipeline_of(0, 10);
   strategy.virtual_graph_mode = VirtualGraphMode::Off;
-  const std::string message = "enablePipelining needs virtualGraphMode Manual or Auto, Off found";
+  const std::string message =
+      "enablePipelining needs virtualGraphMode Manual or Auto (--virtual-graph-mode auto), Off found";
   EXPECT_EQ(training_refusal(five_ops({0, 0, 0, 1, 1}, {}), training_with(strategy, 0.01)), message);
   EXPECT_EQ(inference_refusal(five_ops({0, 0, 0, 1, 1}, {}), strategy), message);
 }

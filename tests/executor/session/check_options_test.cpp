@@ -32,9 +32,10 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
       {{.virtual_graph_mode = Manual, .phases = {.phases = 4}},
        "executionPhaseSettings.phases 4 needs virtualGraphMode ExecutionPhases, Manual found"},
       {{.virtual_graph_mode = Auto, .weight_stashing = true},
-       "enableWeightStashing needs enablePipelining: only stages that overlap meet weights of several "
+       "enableWeightStashing needs enablePipelining (--pipeline): only stages that overlap meet weights of several "
        "versions"},
-      {{.pipelining = true}, "enablePipelining needs virtualGraphMode Manual or Auto, Off found"},
+      {{.pipelining = true},
+       "enablePipelining needs virtualGraphMode Manual or Auto (--virtual-graph-mode auto), Off found"},
       {{.virtual_graph_mode = VirtualGraphMode::Auto,
         .pipelining = true,
         .pipeline_order = PipelineOrder::Chimera,
@@ -47,7 +48,8 @@ TEST(CheckOptions, RefusesWhatDoesNotGoTogether) {
        "a stage or takes turns with the phases"},
       {anchored({.batches_per_step = 4}, AnchorReturn::EveryN, 3),
        "anchor 'y': a period of 3 found, one that divides batchesPerStep 4 needed"},
-      {{.recomputation = Recomputation::Pipeline}, "autoRecomputation Pipeline needs enablePipelining"},
+      {{.recomputation = Recomputation::Pipeline},
+       "autoRecomputation Pipeline needs enablePipelining (--pipeline)"},
       {{.overlap_io = ir::ExchangeStrategy::OverlapLoops},
        "exchangeStrategy other than JustInTime needs a virtualGraphMode, Off found"},
       {{.virtual_graph_mode = Auto, .overlap_io = ir::ExchangeStrategy::OverlapStep},
