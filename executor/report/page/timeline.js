@@ -2,15 +2,13 @@
 // are nanoseconds; the view is the stretch from `from` to `to`.
 import {choice, el, picture, section, tick} from "./dom.js";
 import {colourOf, kBusy} from "./colours.js";
-import {byteCount, duration, printable, quantity, shortText} from "./format.js";
+import {byteCount, printable, shortText} from "./format.js";
 import {eventLabel, readTimeline} from "./run_data.js";
-import {table} from "./table.js";
 import {firstAfter, kAxis, kGutter, kLane, TimelineDrawing} from "./timeline_drawing.js";
+import {eventTable, nanosText, opTable} from "./timeline_tables.js";
 import {onView, setView, viewOf} from "./view.js";
 
 const kHighest = 560;
-
-const nanosText = (nanos) => duration(nanos / 1e9);
 
 class TimelineView {
   constructor(packed) {
@@ -280,27 +278,7 @@ class TimelineView {
       ),
       ops.length === 0
         ? ""
-        : table({
-            name: "block",
-            caption: "Ops of this block",
-            sort: [1, -1],
-            rows: ops.map(([name, picos, flop]) => ({
-              name: this.timeline.names[name],
-              seconds: picos / 1e12,
-              flop,
-            })),
-            most: 100,
-            columns: [
-              {head: "op", value: (op) => op.name},
-              {
-                head: "time",
-                value: (op) => op.seconds,
-                text: (op) => duration(op.seconds),
-                bar: (op) => (op.seconds * 1e9) / length,
-              },
-              {head: "FLOP", value: (op) => op.flop, text: (op) => quantity(op.flop)},
-            ],
-          }),
+        : opTable(this.timeline, ops, length),
     );
   }
 
@@ -315,33 +293,7 @@ class TimelineView {
       )
         rows.push(lane.events[i]);
     }
-    this.events.replaceChildren(
-      table({
-        name: "events",
-        caption: "Events in view",
-        rows,
-        most: 200,
-        sort: [2, 1],
-        pick: (event) => this.select(event),
-        filter: (event) => eventLabel(this.timeline, event),
-        columns: [
-          {head: "lane", value: (event) => this.timeline.lanes[event.lane].label},
-          {head: "does", value: (event) => eventLabel(this.timeline, event)},
-          {head: "start", value: (event) => event.start, text: (event) => nanosText(event.start)},
-          {
-            head: "time",
-            value: (event) => event.end - event.start,
-            text: (event) => nanosText(event.end - event.start),
-          },
-          {head: "micro-batch", value: (event) => event.microBatch},
-          {
-            head: "bytes",
-            value: (event) => event.bytes,
-            text: (event) => (event.bytes > 0 ? byteCount(event.bytes) : ""),
-          },
-        ],
-      }),
-    );
+    this.events.replaceChildren(eventTable(this.timeline, rows, (event) => this.select(event)));
   }
 }
 
