@@ -3,7 +3,7 @@
 
 #include "executor/kernels/norm.h"
 #include "executor/kernels/tools/convert.h"
-#include "executor/kernels/tools/random_numbers.h"
+#include "executor/kernels/tools/random_source.h"
 #include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {

@@ -1,12 +1,12 @@
 // Kernels that draw random numbers: by the place of an element or, with a seed, by one generator that runs
-// through the whole tensor (tools/random_numbers.h). So threads cannot change them.
+// through the whole tensor (tools/random_source.h). So threads cannot change them.
 #include <algorithm>
 #include <cmath>
 
 #include "executor/kernels/families.h"
 #include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/dispatch.h"
-#include "executor/kernels/tools/random_numbers.h"
+#include "executor/kernels/tools/random_source.h"
 
 namespace podium::kernels {
 namespace {

@@ -59,7 +59,8 @@ TEST(Program, RefusesACopyThatReadsWhatItHasWritten) {
 
 // Two processors, each with a summand of two rows, of which each gets one.
 Program meeting_in_a_group() {
-  Program program{.processors = 2};
+  Program program;
+  program.processors = 2;
   const auto add = [&](const char* name, int processor, ir::Dims dims) {
     program.buffers.push_back({.name = name,
                                .type = ir::Type::tensor(ir::DataType::Float, std::move(dims)),

@@ -4,7 +4,7 @@
 //
 // A box of a larger tensor is gone through in rows: what is whole behind the last axis that is cut belongs to
 // the row's elements.
-#include "executor/kernels/tools/random_numbers.h"
+#include "executor/kernels/tools/random_source.h"
 
 #include <cmath>
 #include <numbers>

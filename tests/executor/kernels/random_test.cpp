@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "executor/kernels/tools/kernel.h"
+#include "executor/kernels/tools/moment.h"
 #include "executor/kernels/tools/random_numbers.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "ir/random_draws.h"
