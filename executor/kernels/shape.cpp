@@ -1,4 +1,6 @@
-// Questions about shapes, views, and elements laid out anew.
+// Questions about shapes, views, and elements laid out anew. What the devices of a group exchange is here for
+// graphs that run as they are: the engine computes these ops as steps of the Program
+// (executor/numeric/collectives.h).
 #include <algorithm>
 
 #include "executor/kernels/families.h"

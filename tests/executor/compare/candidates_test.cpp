@@ -119,7 +119,7 @@ TEST(Strategies, CutTokensBetweenTheBlocksOnlyWhereWeightsAreCut) {
   EXPECT_TRUE(cuts_tokens());
   asked.base.tensor_parallel = {.context_groups = 2};
   EXPECT_FALSE(cuts_tokens());
-  EXPECT_EQ(names_of_cuts(asked)[0], "tokens shared out among 2, 4 replicas");
+  EXPECT_EQ(names_of_cuts(asked)[0], "tokens shared out among 2, pipelined over 4");
 }
 
 // Weights, their gradients and states need 4000 of 900 bytes each.

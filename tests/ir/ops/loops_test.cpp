@@ -80,7 +80,7 @@ TEST(Loops, OfASplitIntoEqualPartsRunInEachPart) {
       "3: 1 -> 1 1\n");
 }
 
-TEST(Loops, OfAConvolutionWithABiasDoNotSumOverChannels) {
+TEST(Loops, OfAConvolutionSumOverChannelsWithABiasToo) {
   const std::string head = "agraph (float[2,4,5,5] x, float[6,4,3,3] w";
   EXPECT_EQ(loops(head + ") => (float[2,6,3,3] y) { y = Conv(x, w) }"),
             "2: 0 - -> 0\n"
@@ -92,7 +92,8 @@ TEST(Loops, OfAConvolutionWithABiasDoNotSumOverChannels) {
             "2: 0 - - -> 0\n"
             "3: 2 seen - - -> 2\n"
             "3: 3 seen - - -> 3\n"
-            "6: - 0 0 -> 1\n");
+            "6: - 0 0 -> 1\n"
+            "4: 1 1 - -> - +\n");
 }
 
 // The iterations of a transposed convolution are what its windows give.
@@ -100,7 +101,9 @@ TEST(Loops, OfATransposedConvolutionReachTheWindowsOverAnElement) {
   EXPECT_EQ(loops("agraph (float[2,4,5] x, float[4,1,2] w) => (float[2,1,10] y) "
                   "{ y = ConvTranspose<strides=[2], group=2>(x, w) }"),
             "2: 0 - -> 0\n"
-            "10: 2 over - -> 2\n");
+            "10: 2 over - -> 2\n"
+            "2: 1x2 0x2 -> 1\n"
+            "2: 1 0 -> - +\n");
 }
 
 TEST(Loops, OfAPoolOverAllPlacesAverageThem) {
@@ -114,7 +117,8 @@ TEST(Loops, OfAttentionKeepHeadsThatShareKeysTogether) {
   EXPECT_EQ(
       loops("agraph (float[2,8,3,2] q, float[2,4,5,2] k) => (float[2,8,3,2] y) { y = Attention(q, k, k) }"),
       "2: 0 0 0 -> 0\n"
-      "4: 1x2 1 1 -> 1x2\n");
+      "4: 1x2 1 1 -> 1x2\n"
+      "3: 2 - - -> 2\n");
 }
 
 TEST(Loops, HasNoneWhereAResultDependsOnEverything) {
