@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "annotate/box_index.h"
 #include "ir/disjoint_sets.h"
 
 namespace podium::annotate {
@@ -13,11 +14,19 @@ namespace {
 std::vector<std::vector<int>> sets_of(const Boxes& have, Pieces pieces, const Boxes& wanted) {
   const int devices = static_cast<int>(have.size());
   ir::DisjointSets sets(devices);
+  const BoxIndex index(have);
+  std::map<Box, std::optional<int>> sources;  // of each box one: all of its sources are in one set
   for (int to = 0; to < devices; ++to) {
     if (!wanted[to]) continue;
     if (pieces == Pieces::Parts && have[to] && contains(*have[to], *wanted[to])) continue;
-    for (int from = 0; from < devices; ++from) {
-      if (have[from] && meet(*have[from], *wanted[to])) sets.join(from, to);
+    const auto [source, is_new] = sources.try_emplace(*wanted[to]);
+    if (is_new) {
+      for (int from : index.meeting(*wanted[to])) {
+        sets.join(from, to);
+        source->second = from;
+      }
+    } else if (source->second) {
+      sets.join(*source->second, to);
     }
   }
   std::map<std::size_t, std::vector<int>> found;

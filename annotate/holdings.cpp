@@ -1,8 +1,8 @@
 // A device gets the box that it needs from its own part, else from the first device that has it, else in
 // pieces that it joins. Summands are added in ascending order of devices, narrow floats as float32. Devices
-// that need something of each other meet in one op where such an op serves them all (group_exchanges.h). Else,
-// where many devices need a sum, each adds up one part of it, which the others then gather: the same bits, and
-// as many bytes as a ring would move.
+// that need something of each other meet in one op where such an op serves them all (group_exchanges.h).
+// Else, where many devices need a sum, each adds up one part of it, which the others then gather: the same
+// bits, and as many bytes as a ring would move.
 #include "annotate/holdings.h"
 
 #include <algorithm>
@@ -132,18 +132,15 @@ void Holdings::count(ValueId value, const Source& from, int to) {
 }
 
 std::optional<ValueId> Holdings::known(ValueId id, int device, const Box& box, Context context) const {
-  for (const Brought& one : brought_[id]) {
-    if (one.group == place_.group && one.device == device && one.context == context && one.box == box)
-      return one.value;
-  }
-  return std::nullopt;
+  const auto found = brought_[id].find({place_.group, device, context, box});
+  return found == brought_[id].end() ? std::nullopt : std::optional(found->second);
 }
 
 // The box of a value on a device: each is made once.
 ValueId Holdings::bring(ValueId id, int device, const Box& box, Context context) {
   if (const auto there = known(id, device, box, context)) return *there;
   const ValueId made = bring_anew(id, device, box, context);
-  brought_[id].push_back({place_.group, device, context, box, made});
+  brought_[id].emplace(Brought{place_.group, device, context, box}, made);
   return made;
 }
 
@@ -151,26 +148,29 @@ ValueId Holdings::bring_anew(ValueId id, int device, const Box& box, Context con
   const Held& held = held_[id];
   if (held.everywhere.valid())
     return cut_piece({{held.everywhere, whole_box(type(id).dims)}, device, place_}, box, context);
-  std::vector<int> sources;
-  bool all_contain = true;
-  for (int other = 0; other < devices_; ++other) {
-    if (!held.on[other] || !meet(held.on[other]->box, box)) continue;
-    sources.push_back(other);
-    all_contain = all_contain && contains(held.on[other]->box, box);
-  }
+  const bool has_own = !is_sum(held) && held.on[device] && contains(held.on[device]->box, box);
+  const std::vector<int> sources = has_own ? std::vector{device} : sources_of(id, box);
+  const bool all_contain =
+      std::ranges::all_of(sources, [&](int other) { return contains(held.on[other]->box, box); });
   if (is_sum(held) && all_contain && !sources.empty()) return add_up(id, sources, device, box, context);
   if (!is_sum(held)) {
-    const bool has_own = held.on[device] && contains(held.on[device]->box, box);
-    const auto other =
+    const auto whole =
         std::ranges::find_if(sources, [&](int source) { return contains(held.on[source]->box, box); });
-    if (has_own || other != sources.end()) {
-      const Source from = source(id, has_own ? device : *other);
+    if (whole != sources.end()) {
+      const Source from = source(id, *whole);
       const ValueId part = cut_piece(from, box, context);
       count(part, from, device);
       return part;
     }
   }
   return join(id, sources, device, box, context);
+}
+
+// The devices that have something of a box.
+std::vector<int> Holdings::sources_of(ValueId id, const Box& box) {
+  if (!index_ || index_->id != id) return BoxIndex(boxes_of(held_[id])).meeting(box);
+  if (!index_->boxes) index_->boxes.emplace(boxes_of(held_[id]));
+  return index_->boxes->meeting(box);
 }
 
 // Narrow floats are added as float32 and rounded once.
@@ -302,7 +302,7 @@ void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const Bo
     op.outputs.push_back(out_.add_value(out_.fresh_name(out_[piece.value].name), result));
     processors.push_back(plan_.processor(place_.group, member));
     if (exchange.kind == ExchangeKind::ReduceScatter) sizes.push_back(result.dims[exchange.axis]);
-    brought_[id].push_back({place_.group, member, context, *wanted[member], op.outputs.back()});
+    brought_[id].emplace(Brought{place_.group, member, context, *wanted[member]}, op.outputs.back());
     received += packed_bytes(exchange.kind == ExchangeKind::AllGather ? out_[piece.value].type : result);
   }
   ir::set_attribute(op, ir::kGroupProcessors, std::move(processors));
@@ -353,6 +353,7 @@ std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Contex
   const std::size_t before = out_.ops.size();
   const bool was_sum = is_sum(held_[id]);
   if (!exchange_in_groups(id, wanted, context)) share_sum(id, wanted, context);
+  index_.emplace(id);
   std::vector<ValueId> values(devices_);
   int readers = 0;
   for (int device = 0; device < devices_; ++device) {
@@ -360,6 +361,7 @@ std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Contex
     values[device] = bring(id, device, *wanted[device], context);
     ++readers;
   }
+  index_.reset();
   report(id, was_sum, readers, wanted);
   if (moved_.bytes > 0) {
     for (std::size_t i = before; i < out_.ops.size(); ++i)
@@ -403,12 +405,10 @@ void Holdings::report(ValueId id, bool was_sum, int readers, const Boxes& wanted
 
 Boxes Holdings::first_of_each_box(ValueId id) const {
   Boxes boxes(devices_);
-  std::vector<Box> seen;
+  std::set<Box> seen;
   for (int device = 0; device < devices_; ++device) {
     const auto& piece = held_[id].on[device];
-    if (!piece || std::ranges::find(seen, piece->box) != seen.end()) continue;
-    seen.push_back(piece->box);
-    boxes[device] = piece->box;
+    if (piece && seen.insert(piece->box).second) boxes[device] = piece->box;
   }
   return boxes;
 }

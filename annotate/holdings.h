@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "annotate/box_index.h"
 #include "annotate/group_exchanges.h"
 #include "annotate/partition.h"
 
@@ -101,7 +102,12 @@ class Holdings {
     int device;
     Context context;
     Box box;
-    ir::ValueId value;
+    friend auto operator<=>(const Brought&, const Brought&) = default;
+  };
+  /// What devices have of the value that is being brought to all; made when it is first looked into.
+  struct Index {
+    ir::ValueId id;
+    std::optional<BoxIndex> boxes = {};
   };
   // What was counted of the tensor that is being brought.
   struct Moved {
@@ -125,6 +131,7 @@ class Holdings {
   ir::ValueId cut_anew(const Source& from, const Box& box, Context context);
   void count(ir::ValueId value, const Source& from, int to);
   ir::ValueId bring_anew(ir::ValueId id, int device, const Box& box, Context context);
+  std::vector<int> sources_of(ir::ValueId id, const Box& box);
   ir::ValueId add_up(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
                      Context context);
   ir::ValueId put_together(Pieces pieces, const std::vector<ir::ValueId>& summands, int device,
@@ -147,7 +154,8 @@ class Holdings {
   int devices_;
   ir::Graph& out_;
   ir::IdMap<ir::ValueId, Held> held_;
-  ir::IdMap<ir::ValueId, std::vector<Brought>> brought_;
+  ir::IdMap<ir::ValueId, std::map<Brought, ir::ValueId>> brought_;
+  std::optional<Index> index_;
   std::map<std::tuple<ir::ValueId, Context, Place>, std::vector<Piece>> cuts_;  ///< of the new graph's values
   std::string node_;
   Place place_;

@@ -56,6 +56,7 @@ Ranges fuse(const std::vector<SizedFactor>& factors, std::span<const std::int64_
   for (std::size_t i = factors.size(); i-- > 0;) {
     const IndexRange own = range_of_shard(factors[i], shards[i]);
     Ranges outer;
+    if (inner.empty()) return {};  // the shard has nothing of what is inside
     if (inner == Ranges{{0, stride}}) {
       append(outer, {own.begin * stride, own.end * stride});
     } else {

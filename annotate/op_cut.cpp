@@ -9,6 +9,7 @@
 #include "annotate/op_cut.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace podium::annotate {
@@ -150,26 +151,17 @@ bool has_operands(const OpCut& cut, std::size_t loop, std::int64_t device) {
   return !of.slide || (std::ranges::all_of(of.inputs, has) && std::ranges::all_of(of.outputs, has));
 }
 
-// The first device that has the same iterations of a loop.
-int first_with(const OpCut& cut, std::size_t loop, int device) {
-  for (int other = 0; other < device; ++other) {
-    if (cut.computes[other] && cut.ranges[loop][other] == cut.ranges[loop][device]) return other;
-  }
-  return device;
-}
 // Every combination of iterations is some device's, and those of one loop are the same or apart.
 bool covers(const OpCut& cut) {
   std::int64_t all = 1;
   for (std::size_t l = 0; l < cut.loops.size(); ++l) {
     if (cut.ranges[l].empty()) continue;
-    Ranges joined;
-    std::int64_t parts = 0;
+    std::set<Ranges> parts;
     for (int device = 0; device < cut.devices(); ++device) {
-      if (!cut.computes[device] || first_with(cut, l, device) != device) continue;
-      const Ranges& own = cut.ranges[l][device];
-      joined.insert(joined.end(), own.begin(), own.end());
-      ++parts;
+      if (cut.computes[device]) parts.insert(cut.ranges[l][device]);
     }
+    Ranges joined;
+    for (const Ranges& own : parts) joined.insert(joined.end(), own.begin(), own.end());
     std::ranges::sort(joined, {}, &IndexRange::begin);
     std::int64_t next = 0;
     for (const IndexRange& range : joined) {
@@ -177,13 +169,14 @@ bool covers(const OpCut& cut) {
       next = range.end;
     }
     if (next != cut.loops[l].extent) return false;
-    all *= parts;
+    all *= std::ssize(parts);
   }
-  std::set<std::vector<int>> combinations;
+  const std::vector<std::vector<int>> of_devices = combinations(cut);
+  std::set<std::vector<int>> different;
   for (int device = 0; device < cut.devices(); ++device) {
-    if (cut.computes[device]) combinations.insert(combination(cut, device));
+    if (cut.computes[device]) different.insert(of_devices[device]);
   }
-  return std::ssize(combinations) == all;
+  return std::ssize(different) == all;
 }
 
 }  // namespace
@@ -201,10 +194,15 @@ Pieces OpCut::pieces() const {
   return pieces;
 }
 
-std::vector<int> combination(const OpCut& cut, int device) {
-  std::vector<int> firsts;
-  for (std::size_t l = 0; l < cut.ranges.size(); ++l) {
-    if (!cut.ranges[l].empty()) firsts.push_back(first_with(cut, l, device));
+std::vector<std::vector<int>> combinations(const OpCut& cut) {
+  std::vector<std::vector<int>> firsts(cut.devices());
+  for (const std::vector<Ranges>& of_loop : cut.ranges) {
+    if (of_loop.empty()) continue;
+    std::map<Ranges, int> first_with;
+    for (int device = 0; device < cut.devices(); ++device) {
+      if (cut.computes[device])
+        firsts[device].push_back(first_with.emplace(of_loop[device], device).first->second);
+    }
   }
   return firsts;
 }

@@ -48,8 +48,9 @@ enum class Followed : std::uint8_t {
 /// Cuts the op as the boxes of an operand of shape `dims` are. Leaves it as it is where that does not go.
 Followed follow(OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, const Boxes& boxes);
 
-/// Devices with the same numbers compute the same.
-std::vector<int> combination(const OpCut& cut, int device);
+/// By device: of each loop that is cut the first device that computes with the same iterations. Devices with
+/// the same numbers compute the same; none for a device that computes nothing.
+std::vector<std::vector<int>> combinations(const OpCut& cut);
 
 /// The box of an operand of shape `dims` with which a device computes.
 Box box_for(const OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, int device);

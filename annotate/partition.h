@@ -31,6 +31,8 @@ struct ShardingPlan {
   /// Of the whole graph, whose processors are groups of devices. Without ops all are on one group.
   ir::Placement placement = {};
   std::string found = {};  ///< what was recognised; empty where the model says it
+  /// That the cut graph may have: a small file may ask for many devices. As many take some 2 GiB.
+  std::int64_t most_ops = std::int64_t{1} << 21;
 
   /// The processor that is a device of a group: groups follow each other.
   int processor(int group, int device) const {
@@ -74,7 +76,7 @@ struct Partitioned {
 /// into form. An op that cannot be cut runs whole on all devices, a random one or one with bodies on the
 /// first. Inputs are read whole, and outputs come from the first device of the group that makes them. A state
 /// lies as its weight does; one of a weight that all devices have, like its update, is on the first. Error
-/// for types that are not static, for a spec that does not fit its tensor, and for parts of a tensor that no
+/// for more ops than the plan allows, for types that are not static, for a spec that does not fit its tensor, and for parts of a tensor that no
 /// device has.
 Partitioned partition(const ir::Training& whole, const ShardingPlan& plan);
 

@@ -165,9 +165,9 @@ class ShardingReader {
   void read_nodes(const NodeList& nodes, const Place& place);
   void read_bodies(const onnx::NodeProto& node, const Place& place);
   void read_node(const onnx::NodeProto& node, const Place& place);
-  NodeSharding read_entry(const std::string& bytes, const onnx::NodeProto& node);
-  void add_tensor(const std::string& bytes, const onnx::NodeProto& node,
-                  const DeviceConfiguration& configuration, NodeSharding& to);
+  NodeSharding read_entry(const std::string& bytes, const std::set<std::string>& operands);
+  ShardedTensor read_tensor(const std::string& bytes, const std::set<std::string>& operands,
+                            const DeviceConfiguration& configuration);
   ir::ShardingSpec read_spec(const Message& message, const DeviceConfiguration& configuration);
   std::vector<std::int64_t> read_entries(const Message& message, std::int64_t shards,
                                          const DeviceConfiguration& configuration);
@@ -187,15 +187,16 @@ class ShardingReader {
 
   Sharding result_;
   std::vector<Staged> staged_;
-  std::string where_;  ///< the node and tensor that are read, for warnings
+  std::map<std::string, std::size_t> configurations_;  ///< places by name
+  std::int64_t implied_ = 0;                           ///< devices that specs have without a list of them
+  std::string where_;                                  ///< the node and tensor that are read, for warnings
   int depth_ = 0;
 };
 
 Sharding ShardingReader::read(const onnx::ModelProto& model) {
   for (const std::string& bytes : configuration_bytes(model)) {
     DeviceConfiguration read = read_configuration(bytes);
-    const auto is_same = [&](const DeviceConfiguration& other) { return other.name == read.name; };
-    if (std::ranges::any_of(result_.configurations, is_same))
+    if (!configurations_.emplace(read.name, result_.configurations.size()).second)
       throw Error("device configuration '{}' is there twice", read.name);
     result_.configurations.push_back(std::move(read));
   }
@@ -223,11 +224,15 @@ void ShardingReader::read_bodies(const onnx::NodeProto& node, const Place& place
 }
 
 void ShardingReader::read_node(const onnx::NodeProto& node, const Place& place) {
+  const std::vector<std::string> entries = device_configuration_bytes(node);
+  if (entries.empty()) return;
+  std::set<std::string> operands(node.input().begin(), node.input().end());
+  operands.insert(node.output().begin(), node.output().end());
   std::set<std::string> seen;
-  for (const std::string& bytes : device_configuration_bytes(node)) {
+  for (const std::string& bytes : entries) {
     where_ = describe(node, place.prefix);
     try {
-      NodeSharding entry = read_entry(bytes, node);
+      NodeSharding entry = read_entry(bytes, operands);
       if (!seen.insert(entry.configuration).second)
         throw Error("device configuration '{}' is there twice", entry.configuration);
       entry.node = place.prefix + shown_name(node);
@@ -240,25 +245,34 @@ void ShardingReader::read_node(const onnx::NodeProto& node, const Place& place) 
   }
 }
 
-NodeSharding ShardingReader::read_entry(const std::string& bytes, const onnx::NodeProto& node) {
+NodeSharding ShardingReader::read_entry(const std::string& bytes, const std::set<std::string>& operands) {
   const Message message(bytes, "an entry of device_configurations");
   NodeSharding entry{.node = {}, .configuration = message.text(1)};
   if (entry.configuration.empty())
     throw Error("no configuration_id found, the name of a configuration needed");
-  const DeviceConfiguration& configuration = find_configuration(result_, entry.configuration);
+  const auto known = configurations_.find(entry.configuration);
+  const DeviceConfiguration& configuration = known == configurations_.end()
+                                                 ? find_configuration(result_, entry.configuration)
+                                                 : result_.configurations[known->second];
   entry.stage = message.integer(3);
   if (entry.stage && *entry.stage < 0) throw Error("pipeline stage {} found, 0 or more needed", *entry.stage);
-  for (const std::string& spec : message.texts(2)) add_tensor(spec, node, configuration, entry);
+  std::map<std::string, std::size_t> places;  // in entry.tensors
+  for (const std::string& spec : message.texts(2)) {
+    ShardedTensor tensor = read_tensor(spec, operands, configuration);
+    const auto [place, is_new] = places.emplace(tensor.name, entry.tensors.size());
+    if (!is_new && entry.tensors[place->second].spec != tensor.spec)
+      throw Error("two sharding specs of tensor '{}' found that differ, one needed", tensor.name);
+    if (is_new) entry.tensors.push_back(std::move(tensor));
+  }
   return entry;
 }
 
-void ShardingReader::add_tensor(const std::string& bytes, const onnx::NodeProto& node,
-                                const DeviceConfiguration& configuration, NodeSharding& to) {
+ShardedTensor ShardingReader::read_tensor(const std::string& bytes, const std::set<std::string>& operands,
+                                          const DeviceConfiguration& configuration) {
   const Message message(bytes, "a sharding spec");
   ShardedTensor tensor{.name = message.text(1), .spec = {}};
   if (tensor.name.empty()) throw Error("a sharding spec without a tensor's name found");
-  const auto has = [&](const auto& names) { return std::ranges::find(names, tensor.name) != names.end(); };
-  if (!has(node.input()) && !has(node.output()))
+  if (!operands.contains(tensor.name))
     throw Error("sharding of '{}' found, one of the node's inputs and outputs needed", tensor.name);
   const std::string of_node = where_;
   where_ += fmt::format(": tensor '{}'", tensor.name);
@@ -268,20 +282,17 @@ void ShardingReader::add_tensor(const std::string& bytes, const onnx::NodeProto&
     throw error.at(fmt::format("tensor '{}'", tensor.name));
   }
   where_ = of_node;
-  const auto first = std::ranges::find(to.tensors, tensor.name, &ShardedTensor::name);
-  if (first == to.tensors.end()) return to.tensors.push_back(std::move(tensor));
-  if (first->spec != tensor.spec)
-    throw Error("two sharding specs of tensor '{}' found that differ, one needed", tensor.name);
+  return tensor;
 }
 
 ir::ShardingSpec ShardingReader::read_spec(const Message& message, const DeviceConfiguration& configuration) {
   ir::ShardingSpec spec;
   std::int64_t shards = 1;
+  std::set<std::int64_t> seen;
   for (const std::string& bytes : message.texts(4)) {
     spec.axes.push_back(read_axis(bytes));
     const ir::ShardedAxis& axis = spec.axes.back();
-    if (std::ranges::count(spec.axes, axis.axis, &ir::ShardedAxis::axis) > 1)
-      throw Error("axis {} is sharded twice", axis.axis);
+    if (!seen.insert(axis.axis).second) throw Error("axis {} is sharded twice", axis.axis);
     for (const ir::ShardedFactor& factor : axis.factors) {
       // A product beyond the number of devices is an error below; it must not overflow on its way there.
       constexpr std::int64_t kTooMany = std::int64_t{1} << 40;
@@ -300,6 +311,12 @@ std::vector<std::int64_t> ShardingReader::read_entries(const Message& message, s
     throw Error("{} shards found, at most the {} devices of configuration '{}' needed", shards,
                 configuration.devices, configuration.name);
   }
+  // A few bytes of a file ask for many devices here.
+  constexpr std::int64_t kMostImplied = std::int64_t{1} << 24;
+  implied_ += shards;
+  if (implied_ > kMostImplied)
+    throw Error("specs that say no devices have more than {} shards together, lists of devices needed",
+                kMostImplied);
   for (std::int64_t device = 0; device < shards; ++device) entries.push_back(device);
   if (shards < configuration.devices) {
     warn(fmt::format("no devices said for {} shards: devices 0 to {} of {}", shards, shards - 1,

@@ -1,6 +1,7 @@
 // Indices along an axis.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace podium::ir {
@@ -10,7 +11,7 @@ struct IndexRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
-  bool operator==(const IndexRange&) const = default;
+  auto operator<=>(const IndexRange&) const = default;
 };
 
 }  // namespace podium::ir

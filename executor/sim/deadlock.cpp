@@ -8,6 +8,8 @@
 #include <map>
 #include <queue>
 
+#include "executor/acting.h"
+
 namespace podium::sim {
 namespace {
 
@@ -114,21 +116,20 @@ class OrderCheck {
     filled_.resize(tasks.slots, true);
   }
 
-  void check(const std::vector<Item>& items, std::int64_t iteration) {
-    for (const Item& item : items) {
-      if (item.task >= 0) {
-        run(item.task, iteration);
-        continue;
+  void check(const Item& item, std::int64_t iteration) {
+    if (item.task >= 0) return run(item.task, iteration);
+    const Loop& loop = tasks_.loops[item.loop];
+    const std::int64_t different = different_iterations(loop);
+    executor::Acting acting = acting_of(tasks_, loop.items);
+    std::int64_t first = 0;
+    for (std::int64_t end : loop.stretches) {
+      const std::int64_t rounds = std::min(end - first, different);
+      for (std::int64_t i = first; i < first + rounds; ++i) {
+        for (int place : acting.in(i)) check(loop.items[place], i);
       }
-      const Loop& loop = tasks_.loops[item.loop];
-      std::int64_t first = 0;
-      for (std::int64_t end : loop.stretches) {
-        const std::int64_t rounds = std::min(end - first, different_iterations(loop));
-        for (std::int64_t i = first; i < first + rounds; ++i) check(loop.items, i);
-        first = end;
-      }
-      free(*loop.step);
+      first = end;
     }
+    free(*loop.step);
   }
 
  private:
@@ -144,23 +145,24 @@ class OrderCheck {
 
   void run(int number, std::int64_t iteration) {
     const Task& task = tasks_.tasks[number];
-    if (!task.step->acts.contains(iteration)) return;
-    const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action);
-    const auto acts = [&](std::size_t use) {
-      return !task.has_parts || copy->transfers[use].acts.contains(iteration);
-    };
-    for (std::size_t i = 0; i < task.reads.size(); ++i) {
-      const SlotUse& use = task.reads[i];
-      const int slot = use.number(iteration);
-      if (filled_[slot] || !acts(i)) continue;
-      const std::string& buffer = program_[use.buffer].name;
-      throw InternalError(Explanation(program_, tasks_, number).text(slot, buffer));
-    }
-    for (std::size_t i = 0; i < task.writes.size(); ++i) {
-      if (acts(i)) filled_[task.writes[i].number(iteration)] = true;
+    if (task.has_parts) {
+      // Each transfer has one read and one write, at its own place in the lists.
+      const std::span<const int> moving = transfers_.of(*task.step, iteration);
+      for (int place : moving) read(number, task.reads[place], iteration);
+      for (int place : moving) write(task.writes[place], iteration);
+    } else {
+      for (const SlotUse& use : task.reads) read(number, use, iteration);
+      for (const SlotUse& use : task.writes) write(use, iteration);
     }
     free(*task.step);
   }
+  void read(int task, const SlotUse& use, std::int64_t iteration) const {
+    const int slot = use.number(iteration);
+    if (filled_[slot]) return;
+    const std::string& buffer = program_[use.buffer].name;
+    throw InternalError(Explanation(program_, tasks_, task).text(slot, buffer));
+  }
+  void write(const SlotUse& use, std::int64_t iteration) { filled_[use.number(iteration)] = true; }
   void free(const executor::Step& step) {
     for (const executor::Slot& slot : step.frees) {
       if (!program_[slot.buffer].always_live) filled_[first_slot_[slot.buffer] + slot.index] = false;
@@ -171,12 +173,14 @@ class OrderCheck {
   const Tasks& tasks_;
   ir::IdMap<executor::BufferId, std::size_t> first_slot_;
   std::vector<bool> filled_;  ///< by slot
+  executor::ActingTransfers transfers_;
 };
 
 }  // namespace
 
 void check_no_deadlock(const Program& program, const Tasks& tasks) {
-  OrderCheck(program, tasks).check(tasks.items, 0);
+  OrderCheck order(program, tasks);
+  for (const Item& item : tasks.items) order.check(item, 0);
 }
 
 }  // namespace podium::sim

@@ -80,9 +80,7 @@ void Events::note(const Task& task, std::int64_t iteration, Span span, std::int3
   Event& event = noted.event;
   event.activity = task.activity;
   event.micro_batch = task.step->micro_batch + task.step->micro_batch_stride * iteration;
-  if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
-    return note_exchange(*copy, iteration, noted);
-  }
+  if (!task.transfers.empty()) return note_exchange(task.transfers, noted);
   if (compute != nullptr) event.block = block.index;
   for (const LaneUse& use : task.lanes) {
     event.name = what_of(program_, *task.step, use.processor);
@@ -139,16 +137,14 @@ void Events::note_memory(executor::BlockId block, std::span<const MemoryChange> 
 }
 
 // An event for each sender, and behind it one for each that receives from it.
-void Events::note_exchange(const executor::CopyBetweenProcessors& step, std::int64_t iteration,
-                           const NotedEvent& common) {
+void Events::note_exchange(std::span<const executor::Transfer> transfers, const NotedEvent& common) {
   using Place = std::pair<int, Lane>;
   std::map<Place, std::map<Place, Event>> of_sender;
   const auto place = [&](const Slot& slot) {
     const executor::Buffer& buffer = program_[slot.buffer];
     return Place(buffer.processor, lane_of(buffer));
   };
-  for (const executor::Transfer& one : step.transfers) {
-    if (!one.acts.contains(iteration)) continue;
+  for (const executor::Transfer& one : transfers) {
     Event& received = of_sender[place(one.from)].emplace(place(one.to), common.event).first->second;
     received.name += (received.name.empty() ? "" : ", ") + program_[one.to.buffer].name;
     received.bytes += static_cast<double>(slot_bytes(program_[one.to.buffer]));

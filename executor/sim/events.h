@@ -40,8 +40,7 @@ class Events {
   };
 
   void note_memory(executor::BlockId block, std::span<const MemoryChange> all, Ticks time);
-  void note_exchange(const executor::CopyBetweenProcessors& step, std::int64_t iteration,
-                     const NotedEvent& common);
+  void note_exchange(std::span<const executor::Transfer> transfers, const NotedEvent& common);
   void put_events_into(Timeline& timeline, const StartLog& log, Moment end) const;
 
   const executor::Program& program_;

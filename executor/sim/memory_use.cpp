@@ -48,33 +48,44 @@ std::int64_t& part_of(MemoryUse& use, Holding holding) {
   throw InternalError("memory held for nothing");
 }
 
-// Calls on_start(step, taken) when a step has started, and on_end(given) when it has ended, for every step in
-// program order. When an iteration ends with the buffers live that it started with, the following ones would
-// be like it, up to the one in which other steps act, and are left out.
+// Calls on_start(step, taken) when a step has started, and on_end(given) when it has ended, for a step and
+// those of its body in program order. When an iteration ends with the buffers live that it started with, the
+// following ones would be like it, up to the one in which other steps act, and are left out.
 template <class OnStart, class OnEnd>
-void walk(const std::vector<Step>& steps, std::int64_t iteration, LiveBuffers& live, const OnStart& on_start,
+void walk(const Step& step, std::int64_t iteration, LiveBuffers& live, const OnStart& on_start,
           const OnEnd& on_end) {
-  for (const Step& step : steps) {
-    if (!step.acts.contains(iteration)) continue;
-    const auto* repeat = std::get_if<executor::Repeat>(&step.action);
-    if (repeat == nullptr) {
-      on_start(step, live.start(step, iteration));
-      on_end(live.end(step));
-      continue;
-    }
-    std::vector<int> ends = turns_of(*repeat);
-    ends.push_back(repeat->count);
-    int first = 0;
-    for (int end : ends) {
-      for (int i = first; i < end; ++i) {
-        const LiveBuffers before = live;
-        walk(repeat->body, i, live, on_start, on_end);
-        if (live == before) break;
-      }
-      first = end;
-    }
+  const auto* repeat = std::get_if<executor::Repeat>(&step.action);
+  if (repeat == nullptr) {
+    on_start(step, live.start(step, iteration));
     on_end(live.end(step));
+    return;
   }
+  executor::Acting acting(repeat->body);
+  const auto walk_through = [&](int i) {
+    for (int place : acting.in(i)) walk(repeat->body[place], i, live, on_start, on_end);
+  };
+  std::vector<int> ends = turns_of(*repeat);
+  ends.push_back(repeat->count);
+  int first = 0;
+  for (int end : ends) {
+    for (int i = first; i + 1 < end; ++i) {
+      const auto before = live.all();
+      walk_through(i);
+      if (live.all() == before) {
+        first = end;
+        break;
+      }
+      first = i + 1;
+    }
+    if (first < end) walk_through(first);
+    first = end;
+  }
+  on_end(live.end(step));
+}
+
+template <class OnStart, class OnEnd>
+void walk(const Program& program, LiveBuffers& live, const OnStart& on_start, const OnEnd& on_end) {
+  for (const Step& step : program.steps) walk(step, 0, live, on_start, on_end);
 }
 
 void add(MemoryUse& use, const MemoryChange& change) {
@@ -124,7 +135,7 @@ std::vector<Peak> find_peaks(const Program& program, const Costs& costs) {
   const auto on_end = [&](std::span<const MemoryChange> given) {
     for (const MemoryChange& change : given) add(now[change.processor], change);
   };
-  walk(program.steps, 0, live, on_start, on_end);
+  walk(program, live, on_start, on_end);
   for (std::size_t i = 0; i < peaks.size(); ++i) {
     MemoryUse& use = peaks[i].use;
     use.copies = std::max<std::int64_t>(0, most_with_copies[i] - use.peak_data);
@@ -188,7 +199,7 @@ std::vector<std::vector<BufferId>> transients_at(const std::vector<Peak>& peaks,
   const auto on_end = [&](std::span<const MemoryChange> given) {
     for (const MemoryChange& change : given) now.add(change);
   };
-  walk(program.steps, 0, live, on_start, on_end);
+  walk(program, live, on_start, on_end);
   return found;
 }
 
@@ -286,13 +297,22 @@ LiveBuffers::LiveBuffers(const Program& program) : program_(&program) {
 }
 
 std::span<const MemoryChange> LiveBuffers::start(const Step& step, std::int64_t iteration) {
+  constexpr std::size_t kFew = 8;  // looking at all is as fast as keeping a list of those that act
   changes_.clear();
-  executor::for_each_use(step,
-                         [&](const executor::Slot& slot, bool is_write, const executor::Iterations& acts) {
-                           if (!is_write || !acts.contains(iteration) || has(slot.buffer)) return;
-                           live_[slot.buffer] = true;
-                           changes_.push_back(change(slot.buffer, 1));
-                         });
+  const auto take = [&](const executor::Slot& slot) {
+    if (has(slot.buffer)) return;
+    live_[slot.buffer] = true;
+    changes_.push_back(change(slot.buffer, 1));
+  };
+  const auto* exchange = std::get_if<executor::CopyBetweenProcessors>(&step.action);
+  if (exchange != nullptr && exchange->transfers.size() > kFew) {
+    for (int place : transfers_.of(step, iteration)) take(exchange->transfers[place].to);
+  } else {
+    executor::for_each_use(step,
+                           [&](const executor::Slot& slot, bool is_write, const executor::Iterations& acts) {
+                             if (is_write && acts.contains(iteration)) take(slot);
+                           });
+  }
   if (const executor::Block* block = block_of(*program_, step)) {
     changes_.push_back({{}, block->processor, block->memory, Role::Activation, block->temporary_bytes});
   }

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "executor/acting.h"
 #include "executor/device/device.h"
 #include "executor/program.h"
 #include "executor/sim/costs.h"
@@ -42,7 +43,8 @@ class LiveBuffers {
   std::span<const MemoryChange> start(const executor::Step& step, std::int64_t iteration);
   std::span<const MemoryChange> end(const executor::Step& step);
   bool has(executor::BufferId buffer) const { return live_[buffer]; }
-  friend bool operator==(const LiveBuffers& a, const LiveBuffers& b) { return a.live_ == b.live_; }
+  /// Of each buffer whether it is live.
+  const ir::IdMap<executor::BufferId, bool>& all() const { return live_; }
 
  private:
   MemoryChange change(executor::BufferId buffer, int sign) const;
@@ -51,6 +53,7 @@ class LiveBuffers {
   ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
   ir::IdMap<executor::BufferId, bool> live_;  ///< from the start those that never come and go
   std::vector<MemoryChange> changes_;         ///< of the last call
+  executor::ActingTransfers transfers_;
 };
 
 struct ProcessorMemory {

@@ -92,15 +92,14 @@ class TaskMaker {
 
   /// An exchange with the transfers that act in an iteration.
   std::optional<Task> acting(const Task& whole, std::int64_t iteration) {
+    const auto& all = std::get<executor::CopyBetweenProcessors>(whole.step->action).transfers;
     executor::CopyBetweenProcessors copy;
-    for (const executor::Transfer& one :
-         std::get<executor::CopyBetweenProcessors>(whole.step->action).transfers) {
-      if (one.acts.contains(iteration)) copy.transfers.push_back(one);
-    }
+    for (int place : acting_.of(*whole.step, iteration)) copy.transfers.push_back(all[place]);
     if (copy.transfers.empty()) return std::nullopt;
+    part_ = {.action = std::move(copy)};
     made.lists = std::make_unique<std::pmr::monotonic_buffer_resource>();
     const std::size_t links = link_numbers_.size();
-    Task part = task({.action = std::move(copy)});
+    Task part = task(part_);
     IR_CHECK(link_numbers_.size() == links, "a part of an exchange uses links that the whole does not");
     part.step = whole.step;
     part.number = whole.number;
@@ -229,6 +228,7 @@ class TaskMaker {
   }
   void fill(Task& task, const executor::CopyBetweenProcessors& step) {
     task.activity = Activity::Exchange;
+    task.transfers = step.transfers;
     for (const executor::Transfer& one : step.transfers) {
       count_bytes(task, one);
       lanes_.push_back(lane(one.from));
@@ -317,6 +317,8 @@ class TaskMaker {
   ir::IdMap<BufferId, int> first_slot_;
   ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
   std::unordered_map<LinkId, int, HashLink> link_numbers_;
+  executor::ActingTransfers acting_;
+  Step part_;  ///< the exchange that `acting` made last
   // The lists of the task that is being made.
   std::vector<LaneUse> lanes_;
   std::vector<SlotUse> slots_;
@@ -324,6 +326,15 @@ class TaskMaker {
 };
 
 }  // namespace
+
+executor::Acting acting_of(const Tasks& tasks, const std::vector<Item>& items) {
+  std::vector<executor::Iterations> all;
+  all.reserve(items.size());
+  for (const Item& item : items) {
+    all.push_back(item.task >= 0 ? tasks.tasks[item.task].step->acts : tasks.loops[item.loop].step->acts);
+  }
+  return executor::Acting(std::move(all));
+}
 
 Tasks make_tasks(const Program& program, const Costs& costs, SyncPattern sync) {
   const auto maker = std::make_shared<TaskMaker>(program, costs, sync);

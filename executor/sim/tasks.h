@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/acting.h"
 #include "executor/program.h"
 #include "executor/sim/costs.h"
 #include "executor/sim/ticks.h"
@@ -66,6 +67,7 @@ struct Task {
   std::span<const SlotUse> reads = {};
   std::span<const SlotUse> writes = {};
   std::span<const LinkHold> links = {};
+  std::span<const executor::Transfer> transfers = {};  ///< of an exchange
   int output = -1;  ///< output of the Program that the task offers to the host
   std::int64_t sent = 0;
   std::int64_t received = 0;
@@ -126,6 +128,9 @@ struct Tasks {
   int slots = 0;
   std::vector<std::string> links;
 };
+
+/// Which of the items of a body act in its iterations.
+executor::Acting acting_of(const Tasks& tasks, const std::vector<Item>& items);
 
 /// `program` and `costs` outlive the result.
 Tasks make_tasks(const executor::Program& program, const Costs& costs, SyncPattern sync);

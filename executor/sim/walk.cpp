@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "executor/acting.h"
 #include "executor/sim/steady_state.h"
 #include "ir/interruption.h"
 
@@ -17,27 +18,22 @@ class Walker {
   Walker(const Tasks& tasks, TaskClock& clock, Events* events)
       : tasks_(tasks), clock_(clock), events_(events) {}
 
-  void walk(const std::vector<Item>& items, std::int64_t iteration) {
-    for (const Item& item : items) {
-      ir::look_for_interruption();
-      if (item.task >= 0) {
-        run_part(tasks_.tasks[item.task], iteration);
-        continue;
-      }
-      const Loop& loop = tasks_.loops[item.loop];
-      for (const LoopPart& part : loop.parts) {
-        std::int64_t done = 0;
-        for (std::int64_t end : loop.stretches) done = repeat(part, done, end);
-      }
-      if (events_ != nullptr) events_->note_end(*loop.step, end_of(loop));
+  void walk(const Item& item, std::int64_t iteration) {
+    ir::look_for_interruption();
+    if (item.task >= 0) return run_part(tasks_.tasks[item.task], iteration);
+    const Loop& loop = tasks_.loops[item.loop];
+    for (const LoopPart& part : loop.parts) {
+      executor::Acting acting = acting_of(tasks_, part.items);
+      std::int64_t done = 0;
+      for (std::int64_t end : loop.stretches) done = repeat(part, acting, done, end);
     }
+    if (events_ != nullptr) events_->note_end(*loop.step, end_of(loop));
   }
 
   std::int64_t folded = 0;
 
  private:
   void run_part(const Task& task, std::int64_t iteration) {
-    if (!task.step->acts.contains(iteration)) return;
     if (!task.has_parts) return run(task, iteration);
     const std::optional<Task> part = tasks_.acting(task, iteration);
     if (part) run(*part, iteration);
@@ -72,9 +68,13 @@ class Walker {
   // period of any length is found while only one state is kept (Brent's way to find cycles). A period counts
   // when chains of data have grown in it as in the one before; where they have not, one of twice the length
   // is looked at. The iterations from the first up to `count` are alike; gives `count`.
-  std::int64_t repeat(const LoopPart& part, std::int64_t first, std::int64_t count) {
+  std::int64_t repeat(const LoopPart& part, executor::Acting& acting, std::int64_t first,
+                      std::int64_t count) {
+    const auto walk_through = [&](std::int64_t iteration) {
+      for (int place : acting.in(iteration)) walk(part.items[place], iteration);
+    };
     if (first + 1 == count) {
-      walk(part.items, first);
+      walk_through(first);
       return count;
     }
     LoopState then(part, clock_, first);
@@ -82,7 +82,7 @@ class Walker {
     std::int64_t shortest = 1;  // period
     std::int64_t window = 1;
     for (std::int64_t done = first; done < count;) {
-      walk(part.items, done++);
+      walk_through(done++);
       const std::int64_t period = done - then.iteration();
       std::int64_t times = 0;
       if (period >= shortest && then.same_as_now(done))
@@ -116,7 +116,7 @@ class Walker {
 
 std::int64_t walk(const Tasks& tasks, TaskClock& clock, Events* events) {
   Walker walker(tasks, clock, events);
-  walker.walk(tasks.items, 0);
+  for (const Item& item : tasks.items) walker.walk(item, 0);
   return walker.folded;
 }
 

@@ -81,5 +81,11 @@ TEST(Layout, RefusesShardsOfTooManyRanges) {
   EXPECT_EQ(refusal({kTwo, {fused}}, {10000}), "more than 1024 ranges a shard found");
 }
 
+TEST(Layout, AFactorWithoutElementsLeavesNothingOfTheOthers) {
+  const std::int64_t many = std::int64_t{1} << 60;
+  const ir::ShardedAxis fused{0, {{.size = many, .shards = 2}, {.size = 0, .shards = 1}}};
+  EXPECT_EQ(printed({kTwo, {fused}}, {0}), "0: [none]\n1: [none]\n");
+}
+
 }  // namespace
 }  // namespace podium::annotate

@@ -77,6 +77,13 @@ TEST(Partition, ScattersASumThatTheNodeWantsInParts) {
   EXPECT_THAT(run(made, {kA}), ElementsAre(19, 22, 43, 50));
 }
 
+TEST(Partition, RefusesMoreOpsThanThePlanAllows) {
+  CutGraph cut = cut_graph(graph_of(kProduct), 2, {{"y", "b", over({axis(1, 2)})}});
+  cut.plan.most_ops = 1;
+  EXPECT_THAT(testing::refusal([&] { cut.cut(); }),
+              HasSubstr("more than 1 ops of 2 devices found, fewer devices needed"));
+}
+
 TEST(Partition, CutsColumnsWithoutMovingAnything) {
   const Partitioned made = cut_graph(graph_of(kProduct), 2, {{"y", "b", over({axis(1, 2)})}}).cut();
   EXPECT_EQ(moved(made), "the output needs 'y': all-gather, 8 bytes\n");
@@ -342,8 +349,8 @@ TEST(Partition, NormalisesImagesThatAreCutInSpace) {
   std::vector<float> numbers(24);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * i % 11);
   const Datum x = tensor<float>({1, 2, 4, 3}, numbers);
-  EXPECT_THAT(run(made, {x}), Pointwise(FloatNear(1e-5F),
-                                        testing::values<float>(testing::run_graph(graph, {x})[0])));
+  EXPECT_THAT(run(made, {x}),
+              Pointwise(FloatNear(1e-5F), testing::values<float>(testing::run_graph(graph, {x})[0])));
 }
 
 // The bias is the first part's alone.

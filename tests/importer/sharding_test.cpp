@@ -109,6 +109,22 @@ TEST(Sharding, TakesTheFirstDevicesWhereNoneAreSaidAndWarns) {
                                              "devices 0 to 1 of 4"));
 }
 
+TEST(Sharding, RefusesFewBytesThatAskForManyDevices) {
+  const auto read = [](int nodes) {
+    std::string text = "g (float[4] x) => (float[4] y0) { y0 = Neg(x)";
+    for (int i = 1; i < nodes; ++i) text += fmt::format("\n y{} = Neg(x)", i);
+    onnx::ModelProto proto = proto_of(text + " }");
+    proto.set_ir_version(11);
+    add_bytes(proto, kModelConfiguration, device_configuration("all", 65'536));
+    for (int i = 0; i < nodes; ++i)
+      say(proto, i, node_configuration("all", {spec("x", {}, {sharded(0, 65'536)})}));
+    return error_of(proto);
+  };
+  EXPECT_EQ(read(2), "");
+  EXPECT_THAT(read(257), HasSubstr("node 'y256' (Neg): tensor 'x': specs that say no devices have more than "
+                                   "16777216 shards together, lists of devices needed"));
+}
+
 TEST(Sharding, TakesTheGroupWhereAKeyIsADeviceTooAndWarns) {
   const std::string both = spec("x", {0, 3}, {sharded(0, 2)}, {group(0, {1, 2})});
   EXPECT_EQ(read_spec_text(both), "[[1, 2], [3]] axis 0: ?/2");
