@@ -27,6 +27,7 @@
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
 #include "ir/random_draws.h"
+#include "ir/zero_tensor.h"
 
 namespace podium::annotate {
 namespace {
@@ -128,23 +129,23 @@ class Partitioner {
       parts_[id] = {*held.on[0]};
       return;
     }
-    std::vector<Box> seen;
+    std::set<Box> seen;
     for (int device = 0; device < plan_.devices; ++device) {
       const auto& of_weight = weight.on[device];
-      if (!of_weight || std::ranges::find(seen, of_weight->box) != seen.end()) continue;
-      seen.push_back(of_weight->box);
-      held.on[device] = add_part(id, of_weight->box);
+      if (of_weight && seen.insert(of_weight->box).second)
+        held.on[device] = add_part(id, of_weight->box, device);
     }
     note_cut(id);
   }
 
-  // A part of a variable is a variable of its own.
-  Piece add_part(ValueId id, const Box& box) {
+  // A part of a variable is a variable of its own. Devices ask in ascending order.
+  Piece add_part(ValueId id, const Box& box, int device) {
     std::vector<Piece>& parts = parts_[id];
-    const auto known = std::ranges::find(parts, box, &Piece::box);
-    if (known != parts.end()) return *known;
+    const auto [entry, is_new] = part_of_box_.try_emplace({id, box}, parts.size());
+    if (!is_new) return parts[entry->second];
     const std::string name = fmt::format("{}/part{}", whole_[id].name, parts.size());
     const ValueId made = out().add_value(name, Type::tensor(type(id).element, dims_of(box)));
+    first_device_.emplace(made, device);
     parts.push_back({made, box});
     return parts.back();
   }
@@ -170,7 +171,8 @@ class Partitioner {
     }
     held.on.resize(plan_.devices);
     for (int device = 0; device < plan_.devices; ++device) {
-      if (wanted[device] && elements_of(*wanted[device]) > 0) held.on[device] = add_part(id, *wanted[device]);
+      if (wanted[device] && elements_of(*wanted[device]) > 0)
+        held.on[device] = add_part(id, *wanted[device], device);
     }
     note_cut(id);
   }
@@ -320,20 +322,24 @@ class Partitioner {
       held_[id].pieces = pieces;
       held_[id].place = held_.place();
     }
+    const std::vector<std::vector<int>> of_devices = combinations(cut);
     std::set<std::vector<int>> counted;
     for (int device = 0; device < plan_.devices; ++device) {
       // Of devices that compute the same summand one counts.
-      if (!cut.computes[device] ||
-          (pieces != Pieces::Parts && !counted.insert(combination(cut, device)).second))
+      if (!cut.computes[device] || (pieces != Pieces::Parts && !counted.insert(of_devices[device]).second))
         continue;
       std::vector<ValueId> own;
       for (const auto& of_input : inputs) own.push_back(of_input[device]);
       emit_part(op, typed, cut, device, std::move(own));
+      if (std::ssize(out().ops) > plan_.most_ops)
+        throw Error("more than {} ops of {} devices found, fewer devices needed", plan_.most_ops,
+                    plan_.devices);
     }
     shape_outputs(op);
   }
 
-  // An input lies, or is said to lie, cut along an axis along which steps of the op can be cut, but not itself.
+  // An input lies, or is said to lie, cut along an axis along which steps of the op can be cut, but not
+  // itself.
   bool is_cut_along_steps(const Op& op) const {
     return std::ranges::any_of(axes_of_steps(whole_, op), [&](const InputAxis& at) {
       const ValueId id = op.inputs[at.input];
@@ -664,7 +670,7 @@ class Partitioner {
     ir::Dims dims = out()[is_own].type.dims;
     dims.insert(dims.end(), data.rank() - axis - 1, 1);
     const ValueId mask = make("Reshape", {is_own, held_.ints(dims)});
-    const ValueId zero = out().add_constant(out().fresh_name("zero"), ir::filled(data.element, {}, 0));
+    const ValueId zero = out().add_constant(out().fresh_name("zero"), ir::zeros(data.element, {}));
     return make("Where", {mask, rows, zero});
   }
 
@@ -750,8 +756,8 @@ class Partitioner {
       }
       if (variable.weight.valid()) {
         const std::vector<Piece>& weights = parts_of(variable.weight);
-        const auto of_box = std::ranges::find(weights, part.box, &Piece::box);
-        own.weight = (of_box == weights.end() ? weights.front() : *of_box).value;
+        const auto of_box = part_of_box_.find({variable.weight, part.box});
+        own.weight = weights[of_box == part_of_box_.end() ? 0 : of_box->second].value;
       }
       made_.training.variables.push_back(std::move(own));
     }
@@ -780,11 +786,8 @@ class Partitioner {
   // What a part of a variable becomes, on the device that computes it.
   ValueId updated(ValueId id, const ir::Update& update, const Piece& part) {
     if (held_[id].is_undecided) decide(id, Boxes(plan_.devices));
-    int device = 0;
-    const Held& variable = held_[update.variable];
-    for (int other = static_cast<int>(variable.on.size()); other-- > 0;) {
-      if (variable.on[other] && variable.on[other]->value == part.value) device = other;
-    }
+    const auto first = first_device_.find(part.value);
+    const int device = first == first_device_.end() ? 0 : first->second;
     held_.set_node({}, held_[id].place);
     return held_.bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
   }
@@ -814,8 +817,10 @@ class Partitioner {
   std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps
   Partitioned made_;
   Holdings held_;
-  std::map<ValueId, std::size_t> variable_of_;   ///< an input's place in Training::variables
-  std::map<ValueId, std::vector<Piece>> parts_;  ///< of variables that are decided
+  std::map<ValueId, std::size_t> variable_of_;                  ///< an input's place in Training::variables
+  std::map<ValueId, std::vector<Piece>> parts_;                 ///< of variables that are decided
+  std::map<std::pair<ValueId, Box>, std::size_t> part_of_box_;  ///< places in parts_ of those that are cut
+  std::map<ValueId, int> first_device_;                         ///< that has a part
   std::set<ValueId> reduced_;
 };
 

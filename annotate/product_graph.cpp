@@ -17,6 +17,14 @@ bool is_float(const ir::Type& type) {
          type.element != ir::DataType::Int32;
 }
 
+// What makes other numbers of the first input's, and of no other.
+bool is_quantization(const ir::Op& op) {
+  return is_any(op, {"QuantizeLinear", "DynamicQuantizeLinear", "DequantizeLinear"});
+}
+
+// A scale, which has no place in a layout.
+bool is_scalar(const ir::Type& type) { return type.is_tensor() && type.has_rank && type.rank() == 0; }
+
 }  // namespace
 
 bool is_any(const ir::Op& op, std::initializer_list<std::string_view> names) {
@@ -36,11 +44,18 @@ void ProductGraph::find_weights() {
 
 std::optional<Product> ProductGraph::product_of(OpId id) const {
   const ir::Op& op = graph_[id];
-  if (!is_any(op, {"MatMul", "Gemm", "Conv"}) || is_weight_[op.inputs[0]] || !is_weight_[op.inputs[1]])
-    return std::nullopt;
-  const ir::Type& weight = graph_[op.inputs[1]].type;
-  Product product{.op = id, .columns_axis = 1, .rows_axis = 0};
-  if (op.is("Conv")) {
+  const bool is_scaled = is_any(op, {"QLinearMatMul", "QLinearConv"});
+  Product product{.op = id,
+                  .weight = is_scaled ? 3U : 1U,
+                  .bias = is_scaled ? 8U : 2U,
+                  .is_convolution = is_any(op, {"Conv", "ConvInteger", "QLinearConv"}),
+                  .columns_axis = 1,
+                  .rows_axis = 0};
+  const bool is_product =
+      product.is_convolution || is_scaled || is_any(op, {"MatMul", "Gemm", "MatMulInteger"});
+  if (!is_product || is_weight_[op.inputs[0]] || !is_weight_[op.inputs[product.weight]]) return std::nullopt;
+  const ir::Type& weight = graph_[op.inputs[product.weight]].type;
+  if (product.is_convolution) {
     if (!weight.is_static() || weight.rank() < 3 || ir::attribute<std::int64_t>(op, "group") != 1)
       return std::nullopt;
     product.feature_axis = 1;
@@ -92,9 +107,9 @@ bool ProductGraph::may_lie(Between between, const ir::Op& op) const {
     case Between::Heads:
       return !is_batched_product(op) && !is_any(op, {"Softmax", "Attention"});
     case Between::Mlp:
-      return is_by_element(op) || is_any(op, {"Reshape", "Split"});
+      return is_by_element(op) || is_quantization(op) || is_any(op, {"Reshape", "Split"});
     case Between::Channels:
-      return is_by_element(op) ||
+      return is_by_element(op) || is_quantization(op) ||
              is_any(op, {"BatchNormalization", "MaxPool", "AveragePool", "GlobalAveragePool"});
   }
   return false;
@@ -119,9 +134,11 @@ std::optional<std::vector<Origin>> ProductGraph::origins(ValueId value, Between 
   while (!open.empty()) {
     const Way way = open.back();
     open.pop_back();
-    if (is_weight_[way.value] || !is_float(graph_[way.value].type) || !seen.insert(way.value.index).second)
-      continue;
     const OpId id = producer_[way.value];
+    const ir::Type& type = graph_[way.value].type;
+    const bool is_of_product = id.valid() && find(id) != nullptr;  // that of integers makes integers
+    const bool is_activation = is_of_product || (is_float(type) && !is_scalar(type));
+    if (is_weight_[way.value] || !is_activation || !seen.insert(way.value.index).second) continue;
     if (!id.valid()) {
       if (between == Between::Heads) continue;
       return std::nullopt;
@@ -145,6 +162,7 @@ std::optional<std::vector<Origin>> ProductGraph::origins(ValueId value, Between 
     for (ValueId input : inputs_of(op)) {
       next.value = input;
       open.push_back(next);
+      if (is_quantization(op)) break;
     }
   }
   return found;
@@ -155,7 +173,7 @@ std::optional<OpId> ProductGraph::product_before(ValueId value) const {
   std::vector<ValueId> open{value};
   std::set<std::int32_t> seen;
   while (!open.empty()) {
-    const OpId id = producer_[open.back()];
+    const OpId id = is_scalar(graph_[open.back()].type) ? OpId{} : producer_[open.back()];
     open.pop_back();
     if (!id.valid() || !seen.insert(id.index).second) continue;
     const ir::Op& op = graph_[id];
@@ -164,6 +182,8 @@ std::optional<OpId> ProductGraph::product_before(ValueId value) const {
       found = id;
     } else if (is_by_element(op) || op.is("Reshape")) {
       for (ValueId input : inputs_of(op)) open.push_back(input);
+    } else if (is_quantization(op)) {
+      open.push_back(op.inputs[0]);
     }
   }
   return found;
@@ -185,6 +205,8 @@ std::optional<OpId> ProductGraph::product_after(ValueId value, Operand operand) 
         found = id;
       } else if (is_by_element(op) || is_any(op, {"Reshape", "Transpose", "Squeeze", "Unsqueeze"})) {
         for (ValueId output : outputs_of(op)) open.push_back(output);
+      } else if (is_quantization(op) && op.inputs[0] == at) {
+        open.push_back(op.outputs[0]);
       }
     }
   }
@@ -192,8 +214,10 @@ std::optional<OpId> ProductGraph::product_after(ValueId value, Operand operand) 
 }
 
 ValueId ProductGraph::without_reshapes(ValueId value) const {
-  for (OpId id = producer_[value]; id.valid() && is_any(graph_[id], {"Reshape", "Cast", "Identity"});
-       id = producer_[value])
+  const auto passes = [](const ir::Op& op) {
+    return is_quantization(op) || is_any(op, {"Reshape", "Cast", "Identity"});
+  };
+  for (OpId id = producer_[value]; id.valid() && passes(graph_[id]); id = producer_[value])
     value = graph_[id].inputs[0];
   return value;
 }

@@ -12,9 +12,13 @@
 
 namespace podium::annotate {
 
-/// An op that multiplies an activation, input 0, with a weight, input 1: MatMul, Gemm, or Conv of one group.
+/// An op that multiplies an activation, input 0, with a weight: MatMul, Gemm, or Conv of one group, or one of
+/// their forms for quantised numbers.
 struct Product {
   ir::OpId op;
+  std::size_t weight = 1;  ///< its place among the inputs
+  std::size_t bias = 2;    ///< where the op may have one
+  bool is_convolution = false;
   std::int64_t columns_axis = 0;  ///< of the weight
   std::int64_t rows_axis = 0;
   std::int64_t feature_axis = -1;  ///< of input 0 and output 0

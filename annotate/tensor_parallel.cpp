@@ -23,6 +23,7 @@
 
 #include "annotate/match.h"
 #include "annotate/product_graph.h"
+#include "annotate/spatial.h"
 
 namespace podium::annotate {
 namespace {
@@ -308,14 +309,14 @@ void TensorParallelPlanner::cut_embeddings() {
 
 void TensorParallelPlanner::cut_pair(const Product& second) {
   if (is_taken(second.op)) return;
-  const bool is_convolution = graph_[second.op].is("Conv");
+  const bool is_convolution = second.is_convolution;
   const auto found =
       products_.origins(graph_[second.op].inputs[0], is_convolution ? Between::Channels : Between::Mlp);
   if (!found || found->empty()) return;
   const ValueId x = products_.without_reshapes(graph_[found->front().product].inputs[0]);
   for (const Origin& origin : *found) {
     const Product& first = *products_.find(origin.product);
-    if (is_taken(first.op) || graph_[first.op].is("Conv") != is_convolution) return;
+    if (is_taken(first.op) || first.is_convolution != is_convolution) return;
     if (first.experts != second.experts) return;
     if (products_.without_reshapes(graph_[first.op].inputs[0]) != x ||
         first.columns / origin.parts < devices_)
@@ -465,9 +466,10 @@ void TensorParallelPlanner::say_weight(OpId op, ValueId weight, const ShardingSp
 void TensorParallelPlanner::cut_columns(const Product& product, const Columns& columns) {
   const ir::Op& op = graph_[product.op];
   say_activation(product.op, op.inputs[0], whole());
-  say_weight(product.op, op.inputs[1], cut(product.columns_axis, columns));
-  if (op.inputs.size() > 2 && op.inputs[2].valid() && products_.dim(op.inputs[2], -1) == product.columns)
-    say(product.op, op.inputs[2], cut(-1, columns));
+  say_weight(product.op, op.inputs[product.weight], cut(product.columns_axis, columns));
+  const bool has_bias = product.bias < op.inputs.size() && op.inputs[product.bias].valid();
+  if (has_bias && products_.dim(op.inputs[product.bias], -1) == product.columns)
+    say(product.op, op.inputs[product.bias], cut(-1, columns));
   say_activation(product.op, op.outputs[0], cut(product.feature_axis, columns));
   for (OpId reader : products_.consumers(op.outputs[0])) {
     const ir::Op& next = graph_[reader];
@@ -482,7 +484,7 @@ void TensorParallelPlanner::cut_columns(const Product& product, const Columns& c
 void TensorParallelPlanner::cut_rows(const Product& product, const Columns& rows) {
   const ir::Op& op = graph_[product.op];
   say_activation(product.op, op.inputs[0], cut(product.feature_axis, rows));
-  say_weight(product.op, op.inputs[1], cut(product.rows_axis, rows));
+  say_weight(product.op, op.inputs[product.weight], cut(product.rows_axis, rows));
   say_result(product.op, op.outputs[0]);
 }
 
@@ -490,7 +492,8 @@ void TensorParallelPlanner::cut_rows(const Product& product, const Columns& rows
 // where nobody knows how many sequences there are, the Reshape that gives them an axis has the cut.
 void TensorParallelPlanner::say_result(OpId op, ValueId result) {
   const ir::Type& type = graph_[result].type;
-  const bool has_tokens = tokens_ == TokensBetweenBlocks::Cut && type.has_rank && !graph_[op].is("Conv");
+  const bool has_tokens = tokens_ == TokensBetweenBlocks::Cut && type.has_rank &&
+                          !is_any(graph_[op], {"Conv", "ConvInteger", "QLinearConv"});
   if (!has_tokens) return say_activation(op, result, whole());
   if (const auto tokens = tokens_of(result); tokens && context_groups_ > 1) {
     ShardingSpec spec{.holders = {}, .axes = {*tokens}};
@@ -522,6 +525,7 @@ TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorPara
     throw Error("{} groups of experts found for {} devices, a divisor needed", options.expert_groups,
                 options.devices);
   }
+  if (options.spatial_groups > 1) return cut_images(graph, options.spatial_groups);
   return TensorParallelPlanner(graph, options).plan();
 }
 
@@ -535,14 +539,16 @@ std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph,
   add(plan.mlps, "MLP");
   add(plan.expert_mlps, "expert layer");
   add(plan.convolution_pairs, "convolution pair");
+  add(plan.images, "image");
   add(plan.embeddings, "embedding");
   add(plan.heads, "head");
   const std::string of_groups =
       options.context_groups == 1
           ? ""
           : fmt::format(", tokens over {} groups of {}", options.context_groups, options.devices);
-  std::string text = fmt::format("{} cut over {} devices{}", fmt::join(found, ", "),
-                                 options.devices * options.context_groups, of_groups);
+  std::string text =
+      fmt::format("{} cut over {} devices{}", fmt::join(found, ", "),
+                  options.devices * options.context_groups * options.spatial_groups, of_groups);
   if (plan.left_whole.empty()) return text;
   constexpr std::size_t kMostNames = 3;
   std::vector<std::string_view> names;

@@ -24,6 +24,8 @@ struct TensorParallelOptions {
   /// Groups of `devices` each that share out the tokens of each sequence, in attention too: each has queries
   /// of its own tokens, and the keys and values of all, which it gathers.
   std::int64_t context_groups = 1;
+  /// Devices that share out the rows of images (spatial.h); more than 1 only where all others are 1.
+  std::int64_t spatial_groups = 1;
 };
 
 /// What an op says of one of its inputs or outputs.
@@ -39,6 +41,7 @@ struct TensorParallelPlan {
   int mlps = 0;
   int expert_mlps = 0;  ///< with weights [experts, in, out]
   int convolution_pairs = 0;
+  int images = 0;  ///< results of convolutions and pools that are cut by rows
   int embeddings = 0;
   int heads = 0;                     ///< products onto the vocabulary
   std::vector<ir::OpId> left_whole;  ///< products with weights that are no part of what was found
@@ -53,6 +56,7 @@ struct TensorParallelPlan {
 /// - MLP: products whose columns reach the rows of another one through ops by element alone. Those of experts
 ///   have all experts in one product.
 /// - Convolutions: output channels of one, input channels of the next.
+/// - Products and convolutions of quantised numbers count as those of floats.
 /// - Embeddings: tables with the most rows, and products with as many columns, are cut along the vocabulary.
 /// - Tokens over groups: operands and results of all these by tokens, keys and values whole in their own
 /// form,

@@ -67,8 +67,10 @@ struct TensorParallelism {
   bool cuts_tokens = false;  ///< also the tokens between the blocks
   int expert_groups = 1;     ///< of these devices, among which experts are shared out
   int context_groups = 1;    ///< of `devices` each, which share out the tokens, in attention too
-  bool cuts() const { return devices > 1 || context_groups > 1; }
-  std::int64_t group() const { return std::int64_t{devices} * context_groups; }  ///< devices of a processor of the placement
+  int spatial_groups = 1;    ///< of one device each, which share out the rows of images
+  bool cuts() const { return devices > 1 || context_groups > 1 || spatial_groups > 1; }
+  /// Devices of a processor of the placement.
+  std::int64_t group() const { return std::int64_t{devices} * context_groups * spatial_groups; }
   friend bool operator==(const TensorParallelism&, const TensorParallelism&) = default;
 };
 

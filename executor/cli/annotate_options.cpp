@@ -57,13 +57,18 @@ void check_devices(const Options& options) {
     throw UsageError("--sequence-parallel: found without --tensor-parallel, which it is for");
   if (options.annotate.expert_parallel && !options.annotate.tensor_parallel)
     throw UsageError("--expert-parallel: found without --tensor-parallel, which it is for");
+  if (options.annotate.spatial_parallel &&
+      (options.annotate.tensor_parallel || options.annotate.context_parallel))
+    throw UsageError("--spatial-parallel: found beside --{}, one of them needed",
+                     options.annotate.tensor_parallel ? "tensor-parallel" : "context-parallel");
   if (cuts_tensors(options.annotate)) return;
   const char* found = options.annotate.devices         ? "devices"
                       : !options.configuration.empty() ? "configuration"
                                                        : nullptr;
   if (found != nullptr)
-    throw UsageError("--{}: found without --shard, --tensor-parallel or --context-parallel, which it is for",
-                     found);
+    throw UsageError(
+        "--{}: found without --shard, --tensor-parallel, --context-parallel or --spatial-parallel, which it is for",
+        found);
 }
 
 // The numbers of --ipus and --phases once more, now that --auto says what they may be.
@@ -138,6 +143,10 @@ std::vector<FlagRow> annotate_flags() {
        "C groups of the devices of --tensor-parallel, or of one each, that share out the tokens of each sequence, in "
        "attention too: keys and values are gathered",
        Takes::Value, set_number(&AnnotateOptions::context_parallel, 2, 65'536)},
+      {"spatial-parallel", kAnnotate, kDevices,
+       "S devices that share out the rows of images, or the columns where these are more: each reads a halo of its "
+       "neighbours where windows slide",
+       Takes::Value, set_number(&AnnotateOptions::spatial_parallel, 2, 65'536)},
       {"devices", kAnnotate, kDevices, "N devices (as many as the cuts need)", Takes::Value,
        set_number(&AnnotateOptions::devices, 1, 65'536)},
       {"configuration", kAnnotate, kDevices,

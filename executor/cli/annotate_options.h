@@ -27,6 +27,7 @@ struct AnnotateOptions {
   std::optional<int> tensor_parallel;       ///< over so many devices
   std::optional<int> expert_parallel;       ///< groups of these that share out experts
   std::optional<int> context_parallel;      ///< groups of these that share out the tokens
+  std::optional<int> spatial_parallel;      ///< devices that share out the rows of images
   annotate::TokensBetweenBlocks tokens = annotate::TokensBetweenBlocks::Whole;
   std::optional<int> devices;  ///< of the configuration; absent: as many as the cuts need
   bool clear = false;
@@ -35,7 +36,7 @@ struct AnnotateOptions {
 
 /// Whether the command looks for blocks to cut.
 inline bool cuts_blocks(const AnnotateOptions& options) {
-  return options.tensor_parallel || options.context_parallel;
+  return options.tensor_parallel || options.context_parallel || options.spatial_parallel;
 }
 
 /// Whether the command writes a device configuration.

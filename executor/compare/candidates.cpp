@@ -74,12 +74,14 @@ Candidate pipelined(const Request& request, Split split) {
 // As the base asks for, which says nothing where a candidate leaves tensors whole.
 void cut_blocks(const Request& request, Split split, Strategy& strategy) {
   strategy.tensor_parallel = request.base.tensor_parallel;
-  strategy.tensor_parallel.devices = split.cut / strategy.tensor_parallel.context_groups;
+  TensorParallelism& cut = strategy.tensor_parallel;
+  cut.devices = split.cut / (cut.context_groups * cut.spatial_groups);
 }
 
 // "tensors cut over 4", or what groups of devices do that cut no weights.
 std::string name_of_cut(const Request& request, int devices) {
   const TensorParallelism& asked = request.base.tensor_parallel;
+  if (asked.spatial_groups > 1) return fmt::format("images shared out among {}", devices);
   if (!asked.cuts() || asked.context_groups == 1) return fmt::format("tensors cut over {}", devices);
   if (asked.devices == 1) return fmt::format("tokens shared out among {}", devices);
   return fmt::format("tensors cut over {}, tokens shared out among {}", asked.devices, asked.context_groups);
@@ -88,6 +90,13 @@ std::string name_of_cut(const Request& request, int devices) {
 Candidate cut_over(const Request& request, Split split) {
   Candidate candidate = on(request, name_of_cut(request, split.cut), VirtualGraphMode::Manual, split);
   cut_blocks(request, split, candidate.strategy);
+  return candidate;
+}
+
+Candidate images_over(const Request& request, Split split) {
+  Candidate candidate = on(request, fmt::format("images shared out among {}", split.processors),
+                           VirtualGraphMode::Manual, split);
+  candidate.strategy.tensor_parallel.spatial_groups = split.processors;
   return candidate;
 }
 
@@ -217,6 +226,7 @@ enum class Over : std::uint8_t {
   Shortest,  // the last of these
   Pairs,     // replicas of two
   Cuts,      // replicas of as many as tensors can be cut over
+  Images,    // replicas of as many as images can be shared out among, where no other cut is asked for
   CutStages  // pipelines whose stages are as many
 };
 
@@ -234,6 +244,15 @@ std::vector<Split> cuts(const Request& request) {
   for (int devices : degrees(request)) {
     if (request.processors % devices == 0 && have_room(request, devices))
       found.push_back({devices, request.processors / devices, devices});
+  }
+  return found;
+}
+
+std::vector<Split> image_cuts(const Request& request) {
+  std::vector<Split> found;
+  if (request.base.tensor_parallel.cuts()) return found;
+  for (int devices : request.tensor_cuts.image_degrees) {
+    if (request.processors % devices == 0) found.push_back({devices, request.processors / devices, devices});
   }
   return found;
 }
@@ -286,6 +305,8 @@ std::vector<Split> splits(Over over, const Request& request) {
       return shorter.empty() ? shorter : std::vector<Split>{shorter.back()};
     case Over::Cuts:
       return cuts(request);
+    case Over::Images:
+      return image_cuts(request);
     case Over::CutStages:
       return cut_stages(request);
     case Over::Pairs:
@@ -355,6 +376,7 @@ constexpr auto kInference = std::to_array<Entry>({
     {Over::Pairs, phased},
     {Over::Pairs, phased, {weights_sharded}},
     {Over::Cuts, cut_over},
+    {Over::Images, images_over},
     {Over::CutStages, cut_and_pipelined},
 });
 
@@ -387,6 +409,7 @@ constexpr auto kTraining = std::to_array<Entry>({
     {Over::Pairs, phased},
     {Over::Pairs, phased, {all_sharded}},
     {Over::Cuts, cut_over},
+    {Over::Images, images_over},
     {Over::CutStages, cut_and_pipelined},
     {Over::CutStages, cut_and_pipelined, {recomputed, tokens_cut}, can_cut_tokens},
 });

@@ -122,9 +122,16 @@ std::string blocks_are_cut_once(const Strategy& strategy) {
     return fmt::format("tensorParallelSettings.{} needs devices of at least 2 (--tensor-parallel), 1 found",
                        cut.cuts_tokens ? "cutsTokens" : "expertGroups");
   }
+  if (cut.spatial_groups > 1 && (cut.devices > 1 || cut.context_groups > 1)) {
+    return fmt::format(
+        "tensorParallelSettings.spatialGroups {} (--spatial-parallel) excludes {} {}, 1 needed",
+        cut.spatial_groups, cut.devices > 1 ? "devices" : "contextGroups",
+        cut.devices > 1 ? cut.devices : cut.context_groups);
+  }
   if (cut.cuts()) {
-    const std::string found = cut.devices > 1 ? fmt::format("devices {}", cut.devices)
-                                              : fmt::format("contextGroups {}", cut.context_groups);
+    const std::string found = cut.devices > 1          ? fmt::format("devices {}", cut.devices)
+                              : cut.context_groups > 1 ? fmt::format("contextGroups {}", cut.context_groups)
+                                                       : fmt::format("spatialGroups {}", cut.spatial_groups);
     if (!strategy.device_configuration.empty()) {
       return fmt::format(
           "tensorParallelSettings.{} excludes deviceConfiguration '{}': either says how tensors are cut",

@@ -95,7 +95,7 @@ constexpr std::array<Row<BatchSerialization>, 2> kBatchRows{{
     {"ioMode", access::word<&BatchSerialization::io_mode>, {"io-mode", "how slices come and go"}},
 }};
 
-constexpr std::array<Row<TensorParallelism>, 4> kTensorParallelRows{{
+constexpr std::array<Row<TensorParallelism>, 5> kTensorParallelRows{{
     {"devices",
      access::whole<&TensorParallelism::devices, 1>,
      {"tensor-parallel",
@@ -112,6 +112,11 @@ constexpr std::array<Row<TensorParallelism>, 4> kTensorParallelRows{{
      {"context-parallel",
       "N groups of the devices of --tensor-parallel, or of one each, that share out the tokens of each "
       "sequence, in attention too"}},
+    {"spatialGroups",
+     access::whole<&TensorParallelism::spatial_groups, 1>,
+     {"spatial-parallel",
+      "N devices that share out the rows of images, or the columns where these are more: convolutions and pools "
+      "read a halo of their neighbours"}},
 }};
 
 constexpr Access<LossScaling> kTrackedTensors{
@@ -375,6 +380,7 @@ std::string describe_tensor_parallel(const Strategy& strategy) {
   if (cut.devices > 1) parts.push_back(fmt::format("tensors cut over {}", cut.devices));
   if (cut.cuts_tokens) parts.emplace_back("tokens too");
   if (cut.context_groups > 1) parts.push_back(fmt::format("tokens shared out among {}", cut.context_groups));
+  if (cut.spatial_groups > 1) parts.push_back(fmt::format("images shared out among {}", cut.spatial_groups));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 std::string describe_chunks(const Strategy& strategy) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -124,6 +125,30 @@ TEST(RealModel, IsCutOverDevices) {
     EXPECT_THAT(result.out, ::testing::HasSubstr("1 passed, 0 failed, 0 skipped"));
   }
   EXPECT_GE(cut + 6, models.size());  // those without such weights are few
+}
+
+// By the tool: images by their rows or columns, blocks of transformers by their weights.
+TEST(RealModel, IsCutOverDevicesByTheTool) {
+  const std::vector<RealModel> models = fetched_models();
+  if (models.empty())
+    GTEST_SKIP() << "no models in " << cache() << ": tools/setup --real-models fetches them";
+  const std::map<std::string, std::string> flags{
+      {"modnet", "spatial"},         {"yolov8n", "spatial"},
+      {"yolo11n-dyn", "spatial"},    {"retinaface-mnet25", "spatial"},
+      {"sface", "spatial"},          {"ppocrv4-rec", "tensor"},
+      {"ddddocr-common", "spatial"}, {"minilm-l6-int8", "tensor"}};
+  std::size_t cut = 0;
+  for (const RealModel& model : models) {
+    SCOPED_TRACE(model.name);
+    if (!flags.contains(model.name)) continue;
+    ++cut;
+    const testing::ProgramResult result = testing::run_program(fmt::format(
+        "podium test --quiet --rtol 0 --atol 0 --tolerance-of-largest {} --device ipu-pod16 --{}-parallel 4 {}",
+        model.tolerance, flags.at(model.name), model.folder.string()));
+    EXPECT_EQ(result.status, 0) << result.out << result.err;
+    EXPECT_THAT(result.out, ::testing::HasSubstr("1 passed, 0 failed, 0 skipped"));
+  }
+  EXPECT_EQ(cut, flags.size());
 }
 
 }  // namespace

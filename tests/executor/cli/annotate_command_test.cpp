@@ -365,7 +365,7 @@ TEST_F(Annotate, RefusesCutsThatDoNotFitInALineEach) {
   expect_refused(write("--shard 'w:0=2' --devices 1"), 1, "'w:0=2': 2 devices needed, 1 found");
   expect_refused(write("--shard 'w'"), 2, "--shard: 'w': 'PATTERN:AXIS=SHARDS' needed");
   expect_refused(write("--devices 2"), 2,
-                 "--devices: found without --shard, --tensor-parallel or --context-parallel");
+                 "--devices: found without --shard, --tensor-parallel, --context-parallel or --spatial-parallel");
   expect_refused(write("--configuration c"), 2, "--configuration: found without --shard");
 }
 

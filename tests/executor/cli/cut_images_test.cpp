@@ -99,6 +99,9 @@ TEST_P(CutImages, TrainAsOnOneDevice) {
                                     " --configuration rows --save " + folder.file("b.onnx"));
   EXPECT_THAT(notes, HasSubstr("transfers"));
   EXPECT_LT(difference(folder.file("a.onnx"), folder.file("b.onnx"), network.without_effect), 1e-5);
+  printed("podium train " + plain + asked + " --device ipu-pod16 --ipus 4 --spatial-parallel 4 --save " +
+          folder.file("c.onnx"));
+  EXPECT_LT(difference(folder.file("a.onnx"), folder.file("c.onnx"), network.without_effect), 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -106,6 +109,52 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Network{"unet depth=2 channels=8 norm=training", 32, true, "*conv?.bias"},
                       Network{"resnet18", 64, false}, Network{"unet depth=2 channels=8", 32, true},
                       Network{"unet depth=2 channels=4", 20, true}));
+
+TEST(CutImage, IsAmongTheStrategiesOfAModelThatSaysNothing) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.file("plain.onnx");
+  printed("podium-models unet image=32 depth=2 channels=8 classes=5 -o " + plain);
+  const std::string table = printed("podium compare " + plain + " --ipus 4");
+  EXPECT_THAT(table, HasSubstr("images shared out among 2, 2 replicas"));
+  EXPECT_THAT(table, HasSubstr("images shared out among 4"));
+  EXPECT_THAT(table, HasSubstr("every strategy gave the numbers of one processor"));
+  EXPECT_THAT(printed("podium compare " + plain + " --ipus 8 --spatial-parallel 4"),
+              HasSubstr("images shared out among 4, pipelined over 2"));
+}
+
+TEST(CutImage, ByFlagsMovesWhatItsFileMoves) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.file("plain.onnx");
+  const std::string cut = folder.file("cut.onnx");
+  printed("podium-models unet image=32 depth=2 channels=8 classes=5 -o " + plain);
+  const std::string notes = printed("podium annotate " + plain + " --spatial-parallel 4 -o " + cut);
+  EXPECT_THAT(notes, HasSubstr("images cut over 4 devices"));
+  const std::string moved = "1 all-gather, 15360 bytes in all; the largest: the output needs";
+  EXPECT_THAT(printed("podium run " + cut + " --device ipu-pod16 --configuration podium"), HasSubstr(moved));
+  EXPECT_THAT(printed("podium run " + plain + " --device ipu-pod16 --spatial-parallel 4"), HasSubstr(moved));
+}
+
+TEST(CutImage, RefusesWhatDoesNotGoWithIt) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.file("plain.onnx");
+  printed("podium-models unet image=32 depth=2 channels=8 classes=5 -o " + plain);
+  const auto refused = [&](const std::string& command, int status) {
+    const ProgramResult result = run_program("podium " + command);
+    EXPECT_EQ(result.status, status) << command;
+    return result.err;
+  };
+  EXPECT_THAT(
+      refused("run " + plain + " --spatial-parallel 4 --tensor-parallel 2", 1),
+      HasSubstr("tensorParallelSettings.spatialGroups 4 (--spatial-parallel) excludes devices 2, 1 needed"));
+  EXPECT_THAT(
+      refused("annotate " + plain + " --spatial-parallel 4 --context-parallel 2 -o " + folder.file("o.onnx"),
+              2),
+      HasSubstr("--spatial-parallel: found beside --context-parallel, one of them needed"));
+  EXPECT_THAT(
+      refused("run " + plain + " --device ipu-pod64 --spatial-parallel 64", 1),
+      HasSubstr(
+          "no convolution or pool found whose images have 64 rows or columns, one for each device needed"));
+}
 
 // No image is ever put together where all layers keep the rows apart.
 TEST(CutImage, MovesHalosAlone) {

@@ -342,6 +342,7 @@ void add_nested(Walks& walks) {
   add(cut + "cutsTokens", attention(), cut_over_two, true);
   add(cut + "expertGroups", experts(), cut_over_two, 2);
   add(cut + "contextGroups", attention(), cut_over_two, 2);
+  add(cut + "spatialGroups", convolution(), json::object(), 2);
   add("batchSerializationSettings.factor", inference(), json::object(), 2);
   add("batchSerializationSettings.ioMode", inference(),
       merged(weights_off, {{"batchSerializationSettings", {{"factor", 2}}}}), "IOOverlapped");
