@@ -51,13 +51,13 @@ class LocalSums {
       if (const auto added = find(update)) take_apart(update.variable, *added);
     }
     if (totals_.empty()) return;
-    const IdMap<OpId, PlacedOp> ops = placed_.take_ops();
-    for (const PlacedOp& one : ops) {
-      if (!one.is_outer()) placed_.append(one.op, one.place);
+    IdMap<OpId, PlacedOp> ops = placed_.take_ops();
+    for (PlacedOp& one : ops) {
+      if (!one.is_outer()) placed_.append(std::move(one.op), one.place);
     }
     for (PlacedOp& one : local_) placed_.append(std::move(one.op), one.place);
     for (PlacedOp& one : outer_) placed_.append(std::move(one.op), one.place);
-    for (PlacedOp one : ops) {
+    for (PlacedOp& one : ops) {
       if (!one.is_outer()) continue;
       for (ValueId& id : one.op.inputs) {
         if (const auto total = totals_.find(id); total != totals_.end()) id = total->second;
