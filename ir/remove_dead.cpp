@@ -78,21 +78,25 @@ bool compact_values(Graph& graph) {
       std::for_each(op.outputs.begin(), op.outputs.end(), visit);
     }
   };
+  std::int64_t named = 0;
   visit_all([&](ValueId id) {
-    if (id.valid()) renumbered[id] = id;
+    if (!id.valid() || renumbered[id].valid()) return;
+    renumbered[id] = id;
+    ++named;
   });
+  if (named == std::ssize(graph.values)) return false;
   std::vector<Value> kept;
+  kept.reserve(static_cast<std::size_t>(named));
   for (ValueId id : renumbered.ids()) {
     if (!renumbered[id].valid()) continue;
     renumbered[id] = {static_cast<std::int32_t>(kept.size())};
     kept.push_back(std::move(graph[id]));
   }
-  const bool changed = kept.size() < graph.values.size();
   graph.values = std::move(kept);
   visit_all([&](ValueId& id) {
     if (id.valid()) id = renumbered[id];
   });
-  return changed;
+  return true;
 }
 
 }  // namespace
@@ -101,23 +105,19 @@ bool remove_dead(Graph& graph) {
   bool changed = false;
   IdMap<ValueId, bool> live(std::ssize(graph.values), false);
   for (ValueId id : graph.outputs) live[id] = true;
-  std::vector<Op> kept;
-  kept.reserve(graph.ops.size());
+  std::size_t first = graph.ops.size();  // of those that are kept, which move up over the dead ones
   for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
-    if (!any_of(outputs_of(*op), live) && !acts(*op)) {
-      changed = true;
-      continue;
-    }
+    if (!any_of(outputs_of(*op), live) && !acts(*op)) continue;
     changed |= drop_unread_outputs(*op, live);
     if (has_body(*op)) {
       changed |= edit_bodies(*op, remove_dead);
       changed |= drop_unread_captures(*op);
     }
     for (ValueId id : inputs_of(*op)) live[id] = true;
-    kept.push_back(std::move(*op));
+    if (Op& place = graph.ops[--first]; &place != &*op) place = std::move(*op);
   }
-  std::reverse(kept.begin(), kept.end());
-  graph.ops = std::move(kept);
+  changed |= first > 0;
+  graph.ops.erase(graph.ops.begin(), graph.ops.begin() + static_cast<std::ptrdiff_t>(first));
   return compact_values(graph) || changed;
 }
 

@@ -159,6 +159,10 @@ class Rewrite {
 
 }  // namespace
 
-bool multiply_whole_numbers(Graph& graph) { return Rewrite(graph).run(); }
+bool multiply_whole_numbers(Graph& graph) {
+  const bool has_any =
+      std::ranges::any_of(graph.ops, [](const Op& op) { return op.is("DequantizeLinear"); });
+  return has_any && Rewrite(graph).run();
+}
 
 }  // namespace podium::ir

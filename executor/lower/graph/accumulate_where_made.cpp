@@ -43,7 +43,11 @@ class LocalSums {
         graph_(placed.graph()),
         makers_(producers(graph_)),
         uses_(use_counts(graph_)),
-        zeros_(graph_) {}
+        is_accumulator_(std::ssize(graph_.values), false),
+        zeros_(graph_) {
+    for (const ir::Variable& variable : placed.training.variables)
+      is_accumulator_[variable.value] = variable.kind == ir::VariableKind::Accumulator;
+  }
 
   void add() {
     const std::vector<ir::Update> updates = placed_.training.updates;
@@ -73,9 +77,7 @@ class LocalSums {
   }
 
   std::optional<Added> find(const ir::Update& update) const {
-    const auto variable =
-        std::ranges::find(placed_.training.variables, update.variable, &ir::Variable::value);
-    if (update.outer || variable->kind != ir::VariableKind::Accumulator) return std::nullopt;
+    if (update.outer || !is_accumulator_[update.variable]) return std::nullopt;
     Added found{.add = only_maker(graph_.outputs[update.output])};
     if (!found.add.valid() || !graph_[found.add].is("Add")) return std::nullopt;
     const std::vector<ValueId>& inputs = graph_[found.add].inputs;
@@ -181,6 +183,7 @@ class LocalSums {
   Graph& graph_;
   const IdMap<ValueId, OpId> makers_;
   const IdMap<ValueId, int> uses_;
+  IdMap<ValueId, bool> is_accumulator_;
   ir::ZeroConstants zeros_;
   std::vector<PlacedOp> local_;        ///< for each micro-batch, behind all that is there
   std::vector<PlacedOp> outer_;        ///< in front of those of the update
