@@ -94,6 +94,7 @@ class TensorParallelPlanner {
   void cut_columns(const Product& product, const Columns& columns = {});
   void cut_rows(const Product& product, const Columns& rows = {});
   void say_result(OpId op, ValueId result);
+  bool is_made_by(OpId op, ValueId value) const;
   bool take(OpId product) { return taken_.insert(product.index).second; }
   bool is_taken(OpId product) const { return taken_.contains(product.index); }
 
@@ -110,6 +111,16 @@ class TensorParallelPlanner {
   std::int64_t vocabulary_ = 0;  ///< rows of the largest of these
   TensorParallelPlan plan_;
 };
+
+// Whether nothing but ops by element, on their first input, lies between the op and the value.
+bool TensorParallelPlanner::is_made_by(OpId op, ValueId value) const {
+  for (OpId maker = products_.producer(value); maker.valid(); maker = products_.producer(value)) {
+    if (maker == op) return true;
+    if (!products_.is_by_element(graph_[maker])) return false;
+    value = graph_[maker].inputs[0];
+  }
+  return false;
+}
 
 std::optional<AttentionCore> TensorParallelPlanner::core_of(OpId id) {
   const ir::Op& op = graph_[id];
@@ -134,9 +145,9 @@ std::optional<AttentionCore> TensorParallelPlanner::core_of(OpId id) {
   if (!scores || !context) return std::nullopt;
   const ir::Op& first = graph_[*scores];
   const ir::Op& second = graph_[*context];
-  // The weights of the sum are what Softmax made; the other operand is V.
+  // The weights of the sum are what Softmax made, some of them dropped perhaps; the other operand is V.
   const bool is_left =
-      products_.product_before(second.inputs[0]) == scores || products_.producer(second.inputs[0]) == id;
+      products_.product_before(second.inputs[0]) == scores || is_made_by(id, second.inputs[0]);
   return AttentionCore{.op = id,
                        .k_reader = *scores,
                        .v_reader = *context,

@@ -107,6 +107,22 @@ TEST(TensorParallel, CutsAttentionByHeads) {
             "1 attention block cut over 4 devices");
 }
 
+TEST(TensorParallel, CutsAttentionThatDropsWeightsByHeads) {
+  std::string text = separate();
+  const auto insert = [&](const std::string& before, const std::string& what) {
+    text.insert(text.find(before), what);
+  };
+  insert("float d =", "float ratio = {0.5}, bool training = {1}, ");
+  insert(" c = MatMul(p", " r = Dropout(p, ratio, training)\n");
+  text.replace(text.find("MatMul(p, vt)"), 13, "MatMul(r, vt)");
+  EXPECT_EQ(planned(graph_with_weights(text), 4),
+            "q: x all wq 1/4 q -1/4\n"
+            "k: x all wk 1/4 k -1/4\n"
+            "v: x all wv 1/4 v -1/4\n"
+            "y: cr -1/4 wo 0/4 y all\n"
+            "1 attention block cut over 4 devices");
+}
+
 TEST(TensorParallel, CutsEachPartOfAProductThatMakesAllThree) {
   EXPECT_EQ(planned(graph_with_weights(fused()), 2),
             "a: x all w 3.1/2 a 3.-1/2\n"
