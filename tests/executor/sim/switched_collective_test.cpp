@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "executor/device/presets.h"
 #include "executor/device/read_device.h"
@@ -53,6 +55,30 @@ TEST(SwitchedCollective, NeverFallsWithBytesOrRanksOrMachines) {
     EXPECT_GE(now, before) << ranks;
     before = now;
   }
+}
+
+// nccl-tests on two machines of eight H100: microseconds of an all-reduce.
+TEST(SwitchedCollective, BetweenMachinesTakesWhatWasMeasured) {
+  const device::Device cluster = device::read_device("h100:nodes=2");
+  constexpr double kMiB = 1 << 20;
+  for (const auto& [bytes, microseconds] : std::vector<std::pair<double, double>>{
+           {kMiB / 2, 123.7}, {2 * kMiB, 147.2}, {8 * kMiB, 204.8}, {32 * kMiB, 439.7}, {kGiB / 2, 2559}}) {
+    const double found = seconds(cluster, CollectiveKind::AllReduce, bytes, 16) * 1e6;
+    EXPECT_NEAR(found, microseconds, 0.16 * microseconds) << bytes;
+  }
+}
+
+// Flags of low latency go through the hosts of the machines, at a rate of their own: a faster network gains
+// latency alone.
+TEST(SwitchedCollective, OfLowLatencyAcrossMachinesIsBoundByItsOwnRate) {
+  device::Device cluster = device::read_device("a100-80:nodes=2");
+  device::Device faster = cluster;
+  faster.gateway.bytes_per_second *= 4;
+  const double bytes = 64 << 10;
+  EXPECT_DOUBLE_EQ(seconds(faster, CollectiveKind::AllReduce, bytes, 16),
+                   seconds(cluster, CollectiveKind::AllReduce, bytes, 16));
+  EXPECT_LT(seconds(faster, CollectiveKind::AllReduce, kGiB, 16),
+            seconds(cluster, CollectiveKind::AllReduce, kGiB, 16));
 }
 
 TEST(SwitchedCollective, BetweenDomainsNeedsANetwork) {
