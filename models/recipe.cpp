@@ -286,6 +286,9 @@ void Net::classify(ValueId logits, ClassAxis axis) {
     logits = op("loss/rows", "Reshape", {logits, ints({-1, classes})});
     label = op("loss/labels", "Reshape", {label, ints({-1})});
   }
+  // Frameworks compute losses in single precision, whatever the model is in.
+  if (recipe_.is("type", "float16"))
+    logits = op("loss/Cast", "Cast", {logits}, {{"to", static_cast<std::int64_t>(DataType::Float)}});
   output(op("loss", "SoftmaxCrossEntropyLoss", {logits, label}), "loss");
 }
 

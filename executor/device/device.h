@@ -70,6 +70,9 @@ struct Device {
   Fusion fusion = Fusion::Nodes;
   std::int64_t cache_bytes = 0;  ///< of the last level between the units and shared memory
   double cache_speed = 1;        ///< times the rate of shared memory
+  /// Of a row, in single precision, that a kernel over shared memory keeps while it normalises the row: a
+  /// longer one is read again. The default is a core's nearest cache.
+  std::int64_t row_bytes = std::int64_t{32} << 10;
   double dispatch_seconds = 0;   ///< of a kernel, by the host beside the device; the slower of both decides
   double spread_seconds = 0;     ///< of a kernel, to wake all tiles where one would do; shared memory
 
@@ -87,6 +90,9 @@ struct Device {
   /// Whether a kernel goes over many tensors: devices add up and put together what they exchange of a cut
   /// tensor in the kernel that moves it, and one updates all weights.
   bool multi_tensor_kernels = false;
+  /// Whether a reduction beside computes begins when its operand is made, not when the block that makes it
+  /// has ended: gradients meet while earlier layers still go backward.
+  bool early_collectives = false;
   double collective_overhead_seconds = 0.13e-3;  ///< of an all-reduce, beside its transfers; else half
   std::int64_t collective_merge_bytes = 0;       ///< up to which collectives in a row are one; 0: none are
   double ring_share = 1;                         ///< AllToAll: of the rate of the ports that a ring keeps up

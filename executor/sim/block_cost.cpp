@@ -1,10 +1,16 @@
+// Kernels run one after the other; a block lasts as long as they do, or as the host takes to dispatch them.
+// Ops that move parts of a cut tensor are no kernels where a collective's own kernel does their work, and of
+// the kernels that update weights the first is launched for all. An output has been made when its kernel has
+// ended: collectives that do not wait for the block need to know how long before its end that is.
 #include "executor/sim/block_cost.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "executor/sim/device_kernels.h"
 #include "executor/sim/op_cost.h"
@@ -49,6 +55,33 @@ bool is_update(const DeviceKernel& kernel, const device::Device& device) {
          });
 }
 
+// When each output of a graph has been made, while its kernels run one after the other.
+class OutputTimes {
+ public:
+  explicit OutputTimes(const ir::Graph& graph) {
+    for (ir::ValueId id : graph.outputs) made_.emplace(id, std::nullopt);
+  }
+  void note(const DeviceKernel& kernel, double seconds) {
+    for (const ir::Op* op : kernel) {
+      for (ir::ValueId id : outputs_of(*op)) {
+        if (const auto output = made_.find(id); output != made_.end()) output->second = seconds;
+      }
+    }
+  }
+  /// Before the end of a block that lasts `seconds`, of which its kernels take `of_kernels` on their own.
+  std::vector<double> before_end(const ir::Graph& graph, double of_kernels, double seconds) const {
+    std::vector<double> early;
+    for (ir::ValueId id : graph.outputs) {
+      const std::optional<double>& made = made_.at(id);
+      early.push_back(made && of_kernels > 0 ? std::max(0.0, 1 - *made / of_kernels) * seconds : 0);
+    }
+    return early;
+  }
+
+ private:
+  std::map<ir::ValueId, std::optional<double>> made_;
+};
+
 KernelTime time_of(const ir::Graph& graph, const DeviceKernel& kernel, const OpCost& cost) {
   KernelTime time{.ops = {}, .seconds = cost.seconds, .flop = cost.flop, .ideal_seconds = cost.ideal_seconds};
   for (const ir::Op* op : kernel) time.ops.push_back(static_cast<std::int32_t>(op - graph.ops.data()));
@@ -68,9 +101,11 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   std::int64_t kernels = 0;
   std::set<std::int64_t> movements;
   bool has_update = false;
+  OutputTimes outputs(block.graph);
   for (const DeviceKernel& kernel : device_kernels(block.graph, device)) {
     if (const auto movement = movement_of(kernel, device)) {
       if (movements.insert(*movement).second) dispatched += device.dispatch_seconds;
+      outputs.note(kernel, cost.seconds);
       continue;
     }
     OpCost one = price(kernel);
@@ -79,6 +114,7 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
       one.seconds = std::max(0.0, one.seconds - device.phase_overhead_cycles / device.clock_hertz);
     has_update = has_update || is_update(kernel, device);
     cost.seconds += one.seconds;
+    outputs.note(kernel, cost.seconds);
     cost.flop += one.flop;
     cost.matrix_flop += one.matrix_flop;
     cost.ideal_seconds += one.ideal_seconds;
@@ -91,7 +127,8 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
       for_each_body(*op, [&](std::string_view, const ir::Graph& body) { of_bodies += count_ops(body); });
     }
   }
-  cost.seconds = std::max(cost.seconds, dispatched);
+  const double of_kernels = std::exchange(cost.seconds, std::max(cost.seconds, dispatched));
+  cost.early_seconds = outputs.before_end(block.graph, of_kernels, cost.seconds);
   cost.temporary_bytes = std::llround(temporary);
   cost.ops = count_ops(block.graph);
   cost.code_bytes = std::llround(

@@ -26,6 +26,7 @@ struct BlockCost {
   std::int64_t ops = 0;                  ///< bodies of control-flow ops counted once
   std::int64_t temporary_bytes = 0;      ///< estimate: what its largest kernel copies on chip, see OpCost
   std::int64_t code_bytes = 0;           ///< estimate: equal kernels share their code
+  std::vector<double> early_seconds = {};  ///< of each output: how long before the block's end it is made
   std::vector<KernelTime> kernels = {};  ///< those that take time, in their order
 };
 

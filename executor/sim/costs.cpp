@@ -385,6 +385,7 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
     return std::visit(movement, step.action);
   };
   costs.synchronous = device.synchronous;
+  costs.early_collectives = device.early_collectives;
   costs.call_seconds = device.host_call_seconds;
   return costs;
 }

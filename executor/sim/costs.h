@@ -22,6 +22,7 @@ struct Costs {
   /// The cost of a step that moves data.
   std::function<StepCost(const executor::Step&)> movement = {};
   bool synchronous = true;  ///< an exchange stops its sync group (Device::synchronous)
+  bool early_collectives = false;  ///< Device::early_collectives
   double call_seconds = 0;  ///< from the host's call to the first step
 };
 

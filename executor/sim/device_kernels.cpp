@@ -8,11 +8,16 @@
 #include "executor/sim/device_kernels.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <set>
 #include <utility>
 
+#include "executor/sim/attention_scores.h"
+#include "executor/sim/kept_rows.h"
 #include "executor/sim/products.h"
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
@@ -105,7 +110,11 @@ std::vector<bool> find_row_ops(const ir::Graph& graph) {
 // others is made before the first of them.
 class Sets {
  public:
-  explicit Sets(const ir::Graph& graph) : graph_(graph), parents_(graph.ops.size()), sets_(graph.ops.size()) {
+  Sets(const ir::Graph& graph, const device::Device& device)
+      : graph_(graph),
+        views_are_free_(!device.synchronous),
+        parents_(graph.ops.size()),
+        sets_(graph.ops.size()) {
     std::iota(parents_.begin(), parents_.end(), 0U);
     const std::vector<bool> row_ops = find_row_ops(graph);
     for (std::size_t i = 0; i < sets_.size(); ++i)
@@ -146,12 +155,15 @@ class Sets {
     if (has_product && (sets_[a].has_rows || sets_[b].has_rows)) return false;
     const auto first_of = [&](std::size_t set) { return std::ranges::min(sets_[set].members); };
     const std::size_t first = std::min(first_of(a), first_of(b));
-    const auto is_there = [&](ValueId id, const Op& reader) {
+    const std::function<bool(ValueId, const Op&)> is_there = [&](ValueId id, const Op& reader) {
       const auto maker = makers_.find(id);
       if (maker == makers_.end() || maker->second < first) return true;
+      const Op& made_by = graph_.ops[maker->second];
       const std::size_t set = find(maker->second);
-      if (set != a && set != b) return false;
-      return !complete_.contains(id) || (!has_product && are_one_node(graph_.ops[maker->second], reader));
+      if (set != a && set != b)
+        return views_are_free_ && made_by.spec->view &&
+               std::ranges::all_of(inputs_of(made_by), [&](ValueId from) { return is_there(from, reader); });
+      return !complete_.contains(id) || (!has_product && are_one_node(made_by, reader));
     };
     for (std::size_t set : {a, b}) {
       for (std::size_t op : sets_[set].members) {
@@ -164,6 +176,7 @@ class Sets {
   }
 
   const ir::Graph& graph_;
+  bool views_are_free_;  ///< of shared memory; where tiles have their own, a new shape lies elsewhere
   std::vector<std::size_t> parents_;
   std::vector<Set> sets_;
   std::map<ValueId, std::size_t> makers_;
@@ -174,28 +187,39 @@ class Sets {
 class Grower {
  public:
   Grower(const ir::Graph& graph, const device::Device& device)
-      : graph_(graph), device_(device), sets_(graph) {
+      : graph_(graph), device_(device), sets_(graph, device) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       for (ValueId id : outputs_of(graph.ops[i])) sets_.note_maker(id, i);
     }
   }
 
+  // What libraries have a kernel for stays one, whatever its neighbours are.
   Sets grow() {
-    for (std::size_t i = 0; i < graph_.ops.size() && device_.fusion != device::Fusion::None; ++i) {
-      const Op& op = graph_.ops[i];
-      if (has_epilogue(graph_, op, device_)) {
-        sets_.mark_product(i);
-        makers_[op.outputs[0]] = i;
-      }
-      if (is_reduction(graph_, op, device_)) add_reduction(i);
-      if (is_fusible(graph_, op, device_)) add_elementwise(i);
+    if (device_.fusion == device::Fusion::None) return std::move(sets_);
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (has_epilogue(graph_, graph_.ops[i], device_)) sets_.mark_product(i);
     }
+    if (!device_.synchronous) sweep(Among::Nodes);
+    sweep(device_.fusion == device::Fusion::All ? Among::All : Among::Nodes);
     return std::move(sets_);
   }
 
  private:
+  enum class Among : std::uint8_t { Nodes, All };
+
+  void sweep(Among among) {
+    among_ = among;
+    makers_.clear();
+    reduced_by_.clear();
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
+      if (among == Among::All && has_epilogue(graph_, op, device_)) makers_[op.outputs[0]] = i;
+      if (is_reduction(graph_, op, device_)) add_reduction(i);
+      if (is_fusible(graph_, op, device_)) add_elementwise(i);
+    }
+  }
   bool can_take_over(std::size_t before, std::size_t op) const {
-    return device_.fusion == device::Fusion::All || are_one_node(graph_.ops[before], graph_.ops[op]);
+    return among_ == Among::All || are_one_node(graph_.ops[before], graph_.ops[op]);
   }
   void add_reduction(std::size_t i) {
     const ValueId operand = graph_.ops[i].inputs[0];
@@ -225,6 +249,7 @@ class Grower {
   const ir::Graph& graph_;
   const device::Device& device_;
   Sets sets_;
+  Among among_ = Among::Nodes;
   std::map<ValueId, std::size_t> makers_;      ///< of what a later op may take over
   std::map<ValueId, std::size_t> reduced_by_;  ///< the last reduction of a value
 };
@@ -254,22 +279,46 @@ double bytes_of(const ir::Graph& graph, ValueId id) {
   return static_cast<double>(ir::packed_bytes(graph[id].type));
 }
 
-// Whether an op of the kernel reads what another one has made of all rows.
-bool goes_twice(const ir::Graph& graph, const DeviceKernel& kernel) {
-  std::set<ValueId> of_all_rows;
+// Whether a reduction is of more than a kernel keeps: of all rows, or of long ones.
+bool reduces_much(const ir::Graph& graph, const Op& op, const device::Device& device) {
+  if (op.spec->category != ir::Category::Plain || !op.inputs[0].valid()) return false;
+  if (goes_across_rows(graph, op)) return true;
+  const ir::Type& operand = graph[op.inputs[0]].type;
+  if (!op.spec->name.starts_with("Reduce") || !is_known(operand) || size_of(graph, op) == 0) return false;
+  const auto row = static_cast<double>(operand.element_count()) / static_cast<double>(size_of(graph, op));
+  return row > 1 && !keeps_row(row, device);
+}
+
+// Whether an op of the kernel reads what another one has made of more than a kernel keeps.
+bool goes_twice(const ir::Graph& graph, const DeviceKernel& kernel, const device::Device& device) {
+  std::set<ValueId> of_much;
   for (const Op* op : kernel) {
     for (ValueId id : inputs_of(*op)) {
-      if (of_all_rows.contains(id)) return true;
+      if (of_much.contains(id)) return true;
     }
-    const bool reduces = op->spec->category == ir::Category::Plain && op->inputs[0].valid();
-    if (reduces && goes_across_rows(graph, *op)) of_all_rows.insert(op->outputs[0]);
+    if (reduces_much(graph, *op, device)) of_much.insert(op->outputs[0]);
   }
   return false;
 }
 
+// What the kernel goes over twice: operands of normalisations that do not keep them, and what these are
+// computed from inside.
+std::set<ValueId> read_twice(const ir::Graph& graph, const DeviceKernel& kernel,
+                             const device::Device& device) {
+  std::set<ValueId> twice;
+  for (const Op* op : std::views::reverse(kernel)) {
+    const bool feeds =
+        std::ranges::any_of(outputs_of(*op), [&](ValueId id) { return twice.contains(id); });
+    if (operand_reads(ir::TypedOp(graph, *op), device) > 1) twice.insert(op->inputs[0]);
+    if (!feeds) continue;
+    for (ValueId id : inputs_of(*op)) twice.insert(id);
+  }
+  return twice;
+}
+
 // What a kernel of several ops loads and stores.
 VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
-                      const std::map<ValueId, int>& readers, int tiles) {
+                      const std::map<ValueId, int>& readers, const device::Device& device, int tiles) {
   std::map<ValueId, int> made;  // value: readers inside
   double part = 0;
   ValueId result_of_product = ir::kNoValue;  // stored by the product, or in its place what the kernel makes
@@ -282,14 +331,15 @@ VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
   }
   std::set<ValueId> loaded;
   VectorWork work{.element_bytes = 1};
-  const double passes = goes_twice(graph, kernel) ? 2 : 1;
+  const bool goes_over_all_twice = goes_twice(graph, kernel, device);
+  const std::set<ValueId> twice = read_twice(graph, kernel, device);
   for (const Op* op : kernel) {
     if (is_product(*op)) continue;
     for (ValueId id : inputs_of(*op)) {
       if (const auto inside = made.find(id); inside != made.end()) {
         ++inside->second;
       } else if (loaded.insert(id).second && is_known(graph[id].type)) {
-        work.bytes += bytes_of(graph, id) * (reads_twice(*op) && id == op->inputs[0] ? 2 : passes);
+        work.bytes += bytes_of(graph, id) * (goes_over_all_twice || twice.contains(id) ? 2 : 1);
         if (bytes_of(graph, id) < part * tiles) work.received_bytes += std::min(bytes_of(graph, id), part);
       }
     }
@@ -312,39 +362,6 @@ VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
   if (result_of_product.valid() && !keeps_product) stored -= bytes_of(graph, result_of_product);
   work.bytes += std::max(0.0, stored);
   return work;
-}
-
-// Whether the op makes scores of attention: many products over the features of a head, fewer than there are
-// positions on either side.
-bool makes_scores(const ir::Graph& graph, const Op& op) {
-  if (!op.is("MatMul") || !is_known(graph[op.inputs[0]].type) || !is_known(graph[op.inputs[1]].type) ||
-      !is_known(graph[op.outputs[0]].type))
-    return false;
-  const std::vector<RepeatedProduct> products = products_of(ir::TypedOp(graph, op));
-  if (products.empty()) return false;
-  constexpr double kWidestHead = 256;
-  const Product& product = products[0].product;
-  return product.count > 1 && product.inner <= kWidestHead && product.inner < product.rows &&
-         product.inner < product.columns;
-}
-
-// Scores, and all that has their dimensions, or is turned, in a graph that makes any.
-std::set<ValueId> scores_of(const ir::Graph& graph) {
-  std::set<ir::Dims> dims;
-  for (const Op& op : graph.ops) {
-    if (!makes_scores(graph, op)) continue;
-    ir::Dims found = graph[op.outputs[0]].type.dims;
-    dims.insert(found);
-    std::swap(found[found.size() - 2], found[found.size() - 1]);
-    dims.insert(found);
-  }
-  std::set<ValueId> scores;
-  if (dims.empty()) return scores;
-  for (ValueId id : graph.value_ids()) {
-    const ir::Type& type = graph[id].type;
-    if (is_known(type) && dims.contains(type.dims)) scores.insert(id);
-  }
-  return scores;
 }
 
 bool touches(const Op& op, const std::set<ValueId>& values) {
@@ -371,6 +388,7 @@ std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::D
 KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, int tiles)
     : graph_(graph), device_(device), tiles_(tiles), readers_(count_readers(graph)) {
   if (device.attention_share > 0) scores_ = scores_of(graph);
+  if (!scores_.empty()) makers_ = producers(graph);
   if (!device.synchronous && device.fusion == device::Fusion::All)
     orders_for_products_ = read_by_products(graph);
   for (const Op& op : graph.ops) {
@@ -392,9 +410,13 @@ OpCost KernelCosts::attention_part(const Op& op, int tiles) const {
   const std::vector<RepeatedProduct> products = products_of(typed);
   if (products.empty()) return cost;
   const Product& product = products[0].product;
-  const double width = ir::bit_width(typed.element(0)) / 8.0;
+  double width = ir::bit_width(typed.element(0)) / 8.0;
   double bytes = 0;
-  for (ValueId id : inputs_of(op)) bytes += scores_.contains(id) ? 0 : bytes_of(graph_, id);
+  for (ValueId id : inputs_of(op)) {
+    if (scores_.contains(id)) continue;
+    bytes += bytes_of(graph_, id);
+    width = std::min(width, stored_width(graph_, makers_, id));
+  }
   const bool makes_scores = scores_.contains(op.outputs[0]);
   if (!makes_scores) bytes += bytes_of(graph_, op.outputs[0]);
   const double positions = makes_scores ? product.columns : product.inner;
@@ -402,7 +424,8 @@ OpCost KernelCosts::attention_part(const Op& op, int tiles) const {
       roofline_seconds(device_, tiles, attention_cycles(cost.flop, positions, width, device_, tiles), bytes,
                        makes_scores ? 0 : 1);
   cost.matrix_flop = cost.flop;
-  cost.ideal_seconds = cost.flop / peak_flop_per_second(device_, typed.element(0));
+  cost.ideal_seconds =
+      cost.flop / peak_flop_per_second(device_, width < 4 ? ir::DataType::Float16 : typed.element(0));
   return cost;
 }
 
@@ -434,7 +457,7 @@ OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel) const {
     }
   }
   if (kernel.size() == 1 || is_attention) return sum;
-  OpCost joint = vector_cost(joint_work(graph_, kernel, readers_, tiles), device_, tiles);
+  OpCost joint = vector_cost(joint_work(graph_, kernel, readers_, device_, tiles), device_, tiles);
   // What is joined by a narrow value among wide ones may load more than it saves.
   if (product.seconds > 0)
     joint.seconds += product.seconds - device_.phase_overhead_cycles / device_.clock_hertz;

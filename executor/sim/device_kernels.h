@@ -42,6 +42,7 @@ class KernelCosts {
 
   std::map<ir::ValueId, int> readers_;         ///< of each value, the graph's outputs among them
   std::set<ir::ValueId> scores_;               ///< what a kernel of attention keeps to itself
+  ir::IdMap<ir::ValueId, ir::OpId> makers_;    ///< of each value, where there are scores
   std::set<ir::ValueId> of_attention_;         ///< what products of such a kernel make
   std::set<ir::ValueId> orders_for_products_;  ///< read by nothing else
 };

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <optional>
 
+#include "executor/sim/kept_rows.h"
 #include "executor/sim/products.h"
 #include "executor/sim/tiled_product.h"
 #include "executor/sim/vector_cost.h"
@@ -228,7 +229,7 @@ OpCost normalizing_cost(const TypedOp& op, VectorWork work, const Device& device
   const std::int64_t end =
       axis != nullptr ? ir::normalized_axis(*axis, rank) : std::min<std::int64_t>(2, rank);
   const double rows = dims_product(dims, static_cast<std::size_t>(end));
-  if (!device.synchronous) work.bytes *= 2;  // once for the statistics
+  if (!device.synchronous) work.bytes += (operand_reads(op, device) - 1) * bytes_of(op.input(0));
   work.received_bytes += kStatistics * kStatisticBytes * std::ceil(rows / tiles);
   work.phases += kStatistics;
   return vector_cost(work, device, tiles);

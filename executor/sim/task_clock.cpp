@@ -96,8 +96,9 @@ void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span,
   const bool one_by_one = task.activity == Activity::Exchange || task.activity == Activity::RemoteLoad ||
                           task.activity == Activity::RemoteStore;
   for (std::size_t i = 0; i < task.writes.size(); ++i) {
-    slots[task.writes[i].number(iteration)] = {span.end, span.end, one_by_one ? chains_[i] : longest, number,
-                                               number};
+    const Ticks early = task.writes[i].early;
+    const Ticks chain = (one_by_one ? chains_[i] : longest) - early;
+    slots[task.writes[i].number(iteration)] = {span.end - early, span.end - early, chain, number, number};
   }
 }
 

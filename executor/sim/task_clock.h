@@ -34,7 +34,7 @@ struct LinkTally {
 };
 
 struct SlotTimes {
-  Ticks ready = 0;                  ///< the last write has ended
+  Ticks ready = 0;                  ///< the last write has ended, or has brought the value early
   Ticks free = 0;                   ///< the last read or write has ended
   Ticks chain = 0;                  ///< the longest way to its value by data alone
   std::int32_t ready_by = kNobody;  ///< walked tasks (StartLog) whose ends these are

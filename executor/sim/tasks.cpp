@@ -3,6 +3,9 @@
 // through all buffers, and the barriers that it holds, one bit for each half of the processors and each kind
 // of lane (semantics, section 3). Lists of all tasks lie in one arena.
 //
+// Where collectives are early, a slot that a reduction reads is ready as soon as the kernel that makes it has
+// ended, and reductions in a row come in the order in which what they read is made.
+//
 // On a machine that is not synchronous collectives are on the IO lane, beside computes, and so is what one
 // processor sends another: a receiver has posted the buffer, so neither waits for the other's compute. How
 // far a gather of weights may run ahead is said by two more slots of each processor, of which gathers fill
@@ -11,7 +14,9 @@
 #include "executor/sim/tasks.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -59,6 +64,9 @@ class TaskMaker {
       gathers_.resize(program.processors);
     }
     made.tasks.reserve(program.steps.size());
+    early_.resize(program.buffers.size());
+    is_reduced_.resize(program.buffers.size());
+    if (costs.early_collectives && !costs.synchronous) mark_reduced(program.steps);
     for (const executor::HostTensor& output : program.outputs) {
       const std::int64_t group = output.group * output.slices;
       made.outputs.push_back({(output.every - 1) * group, output.every * group});
@@ -68,7 +76,12 @@ class TaskMaker {
   std::vector<Item> add(const std::vector<Step>& steps) {
     std::vector<Item> items;
     items.reserve(steps.size());
-    for (const Step& step : steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (reduced_by(steps[i]) != nullptr) {
+        for (const Step* step : reductions_from(steps, i)) items.push_back(item_of(*step));
+        continue;
+      }
+      const Step& step = steps[i];
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
         const std::vector<int> turns = turns_of(*repeat);
         Loop loop{.step = &step,
@@ -81,10 +94,7 @@ class TaskMaker {
         items.push_back({.loop = static_cast<int>(made.loops.size())});
         made.loops.push_back(std::move(loop));
       } else {
-        const auto number = static_cast<std::int32_t>(made.tasks.size());
-        items.push_back({.task = number});
-        made.tasks.push_back(task(step));
-        made.tasks.back().number = number;
+        items.push_back(item_of(step));
       }
     }
     return items;
@@ -110,6 +120,46 @@ class TaskMaker {
   Tasks made;
 
  private:
+  Item item_of(const Step& step) {
+    const auto number = static_cast<std::int32_t>(made.tasks.size());
+    made.tasks.push_back(task(step));
+    made.tasks.back().number = number;
+    return {.task = number};
+  }
+
+  // The transfer of a collective that adds up, else nullptr.
+  static const executor::Transfer* reduced_by(const Step& step) {
+    const auto* collective = std::get_if<executor::Collective>(&step.action);
+    return collective != nullptr && collective->kind != executor::CollectiveKind::AllGather
+               ? &collective->transfer
+               : nullptr;
+  }
+  void mark_reduced(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) mark_reduced(repeat->body);
+      if (const executor::Transfer* transfer = reduced_by(step)) is_reduced_[transfer->from.buffer] = true;
+    }
+  }
+  // Reductions in a row from steps[at] on, none of which waits for another one, in the order in which they
+  // can begin; `at` is the last one afterwards.
+  std::vector<const Step*> reductions_from(const std::vector<Step>& steps, std::size_t& at) const {
+    std::vector<const Step*> found;
+    std::set<BufferId> read;
+    std::set<BufferId> written;
+    for (; at < steps.size(); ++at) {
+      const executor::Transfer* transfer = reduced_by(steps[at]);
+      if (transfer == nullptr || written.contains(transfer->from.buffer)) break;
+      if (read.contains(transfer->to.buffer)) break;
+      found.push_back(&steps[at]);
+      read.insert(transfer->from.buffer);
+      written.insert(transfer->to.buffer);
+    }
+    --at;
+    std::ranges::stable_sort(found, std::ranges::greater(),
+                             [&](const Step* step) { return early_[reduced_by(*step)->from.buffer]; });
+    return found;
+  }
+
   Task task(const Step& step) {
     Task task{.step = &step};
     const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&step.action);
@@ -151,8 +201,11 @@ class TaskMaker {
   }
   std::span<const SlotUse> uses(const Step& step, bool written) {
     slots_.clear();
+    const bool computes = std::holds_alternative<executor::Compute>(step.action);
     executor::for_each_slot(step, [&](const Slot& slot, bool is_write) {
-      if (is_write == written) slots_.push_back(use(slot));
+      if (is_write != written) return;
+      slots_.push_back(use(slot));
+      if (written && computes) slots_.back().early = early_[slot.buffer];
     });
     if (!costs_.synchronous) add_gather_slot(step, written);
     return kept(slots_);
@@ -209,6 +262,11 @@ class TaskMaker {
   void fill(Task& task, const executor::Compute& step) {
     const executor::Block& block = program_[step.block];
     task.ticks = to_ticks(costs_.blocks[step.block].seconds);
+    const std::vector<double>& early = costs_.blocks[step.block].early_seconds;
+    for (std::size_t i = 0; i < std::min(early.size(), step.writes.size()); ++i) {
+      const BufferId written = step.writes[i].buffer;
+      if (is_reduced_[written]) early_[written] = std::min(task.ticks, to_ticks(early[i]));
+    }
     lanes_ = {{block.processor, block.memory == Memory::IO ? Lane::Io : Lane::Compute, 0}};
   }
   void fill(Task& task, const executor::LoadFromHost& step) {
@@ -312,6 +370,8 @@ class TaskMaker {
     int count = 0;
     bool is_open = false;  ///< no compute came behind the last one
   };
+  ir::IdMap<BufferId, Ticks> early_;      ///< before the end of its last writer, of what is reduced
+  ir::IdMap<BufferId, bool> is_reduced_;
   std::vector<Gathers> gathers_;  ///< by processor
   int first_gather_slot_ = 0;
   ir::IdMap<BufferId, int> first_slot_;

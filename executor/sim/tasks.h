@@ -36,6 +36,7 @@ struct SlotUse {
   int slots = 1;
   int index = 0;
   int stride = 0;
+  Ticks early = 0;  ///< before its writer's end, for collectives that begin as soon as what they read is made
   int number(std::int64_t iteration) const {
     if (stride == 0) return first + index;
     const std::int64_t place = (index + stride * iteration) % slots;

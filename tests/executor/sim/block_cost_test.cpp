@@ -86,5 +86,20 @@ TEST(BlockCost, OfManyUpdatesHasOneLaunchWhereAKernelGoesOverManyTensors) {
   EXPECT_DOUBLE_EQ(block_cost(block, gpu, gpu.tiles).seconds, 2e-3);
 }
 
+TEST(BlockCost, TellsHowLongBeforeItsEndAnOutputIsMade) {
+  executor::Block block;
+  block.graph = testing::graph_of(
+      "g (float[4096, 4096] x, float[4096, 4096] w) => (float[4096, 4096] a, float[4096, 4096] b) "
+      "{ a = MatMul(x, w) b = MatMul(a, w) }");
+  device::Device device = *device::find_preset("a100-80");
+  for (double dispatch : {0.0, 1.0}) {
+    device.dispatch_seconds = dispatch;
+    const BlockCost cost = block_cost(block, device, device.tiles);
+    ASSERT_EQ(cost.early_seconds.size(), 2U);
+    EXPECT_NEAR(cost.early_seconds[0], cost.seconds / 2, 1e-9 * cost.seconds);
+    EXPECT_DOUBLE_EQ(cost.early_seconds[1], 0);
+  }
+}
+
 }  // namespace
 }  // namespace podium::sim

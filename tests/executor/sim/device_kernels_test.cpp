@@ -1,6 +1,9 @@
 #include "executor/sim/device_kernels.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "executor/device/presets.h"
 #include "ir/training.h"
@@ -127,6 +130,122 @@ TEST(DeviceKernels, GoTwiceOverTheOperandsOfANormalisationsGradient) {
   const double bytes = 4096 * 512 * 4;
   const double rate = device.tiles * device.exchange_bytes_per_cycle * device.clock_hertz;
   EXPECT_NEAR(seconds(graph, device), 3 * bytes / rate, 0.01 * bytes / rate);
+}
+
+// The scale gets its shape between the ops of the gradient, which costs nothing.
+TEST(DeviceKernels, OfANormalisationsGradientAreOneAroundTheShapeOfItsScale) {
+  ir::Graph graph = testing::graph_of(
+      "g (float[4096, 512] x, float[4096, 512] flow, float[512] scale) => (float[4096, 512] y) "
+      "<int64[1] rows = {0}, int64[2] wide = {1, 512}> "
+      "{ mean = ReduceMean(x, rows) moved = Sub(x, mean) shaped = Reshape(scale, wide) "
+      "into = Mul(flow, shaped) sum = ReduceMean(into, rows) least = Sub(into, sum) y = Mul(least, moved) }");
+  for (ir::Op& op : graph.ops) op.name = "norm_gradient";
+  const auto takes_time = [&](const char* preset) {
+    const Device device = with_fusion(preset, Fusion::Nodes);
+    const KernelCosts price(graph, device, device.tiles);
+    return std::ranges::count_if(device_kernels(graph, device),
+                                 [&](const DeviceKernel& kernel) { return price(kernel).seconds > 0; });
+  };
+  EXPECT_EQ(takes_time("a100-80"), 1);
+  EXPECT_GT(takes_time("ipu-m2000"), 1);
+}
+
+// A gradient that libraries have a kernel for stays one, whatever comes before it.
+TEST(DeviceKernels, OfANodesGradientTakeInWhatIsBeforeItAsAWhole) {
+  ir::Graph graph = testing::graph_of(
+      "g (float[4096, 512] x, float[4096, 512] g, bool[4096, 512] m, float z) => (float[4096, 512] y) "
+      "<int64[1] rows = {0}> { a = Exp(x) flow = Where(m, g, z) mean = ReduceMean(a, rows) "
+      "moved = Sub(a, mean) sum = ReduceMean(flow, rows) least = Sub(flow, sum) y = Mul(least, moved) }");
+  for (std::size_t i = 2; i < graph.ops.size(); ++i) graph.ops[i].name = "norm_gradient";
+  const auto kernels = device_kernels(graph, with_fusion("a100-80", Fusion::All));
+  ASSERT_FALSE(kernels.empty());
+  EXPECT_GE(kernels.back().size(), graph.ops.size() - 2);
+}
+
+// How often the bytes of x are moved; y, as large, is stored once.
+double times_of_operand(const std::string& text, const Device& device) {
+  const ir::Graph graph = testing::graph_of(text);
+  Device bare = device;
+  bare.phase_overhead_cycles = 0;
+  bare.cache_bytes = 0;
+  const double rate = bare.tiles * bare.exchange_bytes_per_cycle * bare.clock_hertz;
+  return seconds(graph, bare) * rate / static_cast<double>(ir::packed_bytes(graph[graph.inputs[0]].type)) - 1;
+}
+
+std::string of_rows(int columns, const std::string& ops) {
+  return fmt::format("g (float16[65536, {0}] x) => (float16[65536, {0}] y) {{ {1} }}", columns, ops);
+}
+
+TEST(DeviceKernels, ReadARowTwiceThatTheyCannotKeep) {
+  Device device = with_fusion("a100-80", Fusion::All);
+  device.row_bytes = 4096;
+  for (const char* ops : {"y = Softmax(x)", "a = Relu(x) y = Softmax(a)", "a = Relu(x) y = LogSoftmax(a)"}) {
+    EXPECT_NEAR(times_of_operand(of_rows(1024, ops), device), 1, 0.01) << ops;
+    EXPECT_NEAR(times_of_operand(of_rows(1025, ops), device), 2, 0.01) << ops;
+  }
+  device.row_bytes = 8192;
+  EXPECT_NEAR(times_of_operand(of_rows(1025, "a = Relu(x) y = Softmax(a)"), device), 1, 0.01);
+}
+
+// Only what the row is computed from is read again, not what comes behind.
+TEST(DeviceKernels, ReadOnceWhatTheyAddToANormalisedRow) {
+  const Device device = with_fusion("a100-80", Fusion::All);
+  const auto times = [&](const char* ops) {
+    return times_of_operand("g (float16[65536, 8192] x, float16[65536, 8192] z) => (float16[65536, 8192] y) { " +
+                                std::string(ops) + " }",
+                            device);
+  };
+  EXPECT_NEAR(times("a = Softmax(x) y = Add(a, z)"), 3, 0.01);
+  EXPECT_NEAR(times("a = Add(x, z) y = Softmax(a)"), 4, 0.01);
+}
+
+TEST(DeviceKernels, OfARowsGradientReadALongRowTwice) {
+  const auto times = [](int columns) {
+    ir::Graph graph = testing::graph_of(fmt::format(
+        "g (float16[65536, {0}] x, float16[65536, {0}] p) => (float16[65536, {0}] y) "
+        "<int64[1] columns = {{1}}> {{ a = Mul(x, p) sum = ReduceSum(a, columns) b = Mul(p, sum) y = Sub(a, b) }}",
+        columns));
+    for (ir::Op& op : graph.ops) op.name = "softmax_gradient";
+    Device device = with_fusion("a100-80", Fusion::Nodes);
+    device.phase_overhead_cycles = 0;
+    device.cache_bytes = 0;
+    const double rate = device.tiles * device.exchange_bytes_per_cycle * device.clock_hertz;
+    return seconds(graph, device) * rate / (65536.0 * columns * 2);
+  };
+  EXPECT_NEAR(times(1024), 3, 0.01);
+  EXPECT_NEAR(times(8192), 5, 0.01);
+}
+
+// Grouped heads make scores of five dimensions, which are the same scores in four.
+TEST(DeviceKernels, KeepScoresInsideWhateverHeadsAreCountedIn) {
+  const Device device = with_fusion("a100-80", Fusion::All);
+  const double plain = seconds(testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
+      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
+    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })"),
+                               device);
+  const double grouped = seconds(testing::graph_of(R"(g (float16[8, 4, 4, 2048, 64] q,
+      float16[8, 4, 1, 64, 2048] k, float16[8, 4, 1, 2048, 64] v) => (float16[8, 4, 4, 2048, 64] y)
+      <int64[4] four = {8, 16, 2048, 2048}, int64[5] five = {8, 4, 4, 2048, 2048}> {
+    s = MatMul(q, k) t = Reshape(s, four) u = Softmax(t) p = Reshape(u, five) y = MatMul(p, v) })"),
+                                 device);
+  EXPECT_NEAR(grouped, plain, 0.1 * plain);
+}
+
+// A gradient that is written out in singles is computed from what is stored.
+TEST(DeviceKernels, OfAttentionComputeInTheWidthThatIsStored) {
+  const Device device = with_fusion("a100-80", Fusion::All);
+  const auto price = [&](const char* widen) {
+    return seconds(testing::graph_of(std::string("g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k, "
+                                                 "float16[8, 16, 2048, 64] v) => (") +
+                                     widen),
+                   device);
+  };
+  const double halves =
+      price("float16[8, 16, 2048, 64] y) { s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) }");
+  const double singles = price(
+      "float[8, 16, 2048, 64] y) { qs = Cast<to = 1>(q) ks = Cast<to = 1>(k) vs = Cast<to = 1>(v) "
+      "s = MatMul(qs, ks) p = Softmax(s) y = MatMul(p, vs) }");
+  EXPECT_LT(singles, 1.6 * halves);
 }
 
 // y waits for a kernel that reads a: a and y cannot be one.

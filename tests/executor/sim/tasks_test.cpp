@@ -91,5 +91,53 @@ TEST(Tasks, KnowWhenAnOutputMoves) {
   EXPECT_EQ(tasks.tasks[0].output, 0);
 }
 
+// Two gradients of a block of ten microseconds, the second of which is made early.
+struct EarlySketch : Sketch {
+  EarlySketch() : Sketch(1, {.collective = 5}) {
+    costs.synchronous = false;
+    costs.early_collectives = true;
+    const Slot first = buffer("first", 0);
+    const Slot second = buffer("second", 0);
+    program.steps.push_back(compute("backward", 0, 10, {}, {first, second}));
+    costs.blocks[executor::BlockId{0}].early_seconds = {2 * kMicro, 8 * kMicro};
+    for (const Slot& slot : {first, second})
+      program.steps.push_back({executor::Collective{.transfer = {slot, slot}}});
+  }
+};
+
+TEST(EarlyCollectives, BeginWhenWhatTheyReadIsMade) {
+  EarlySketch sketch;
+  EXPECT_NEAR(sketch.run().makespan, 13 * kMicro, 1e-12);  // 2 to 7, and 8 to 13
+  EarlySketch late;
+  late.costs.early_collectives = false;
+  EXPECT_NEAR(late.run().makespan, 20 * kMicro, 1e-12);
+}
+
+TEST(EarlyCollectives, NeverMakeAChainThatIsLongerThanTheRun) {
+  EarlySketch sketch;
+  const sim::Timeline timeline = sketch.run();
+  EXPECT_LE(timeline.critical_path, timeline.makespan);
+}
+
+// What computes read is there when the block has ended.
+TEST(EarlyCollectives, AreNoReasonToComputeSooner) {
+  EarlySketch sketch;
+  const Slot updated = sketch.buffer("updated", 0);
+  const Slot second{executor::BufferId{1}};
+  sketch.program.steps.push_back(sketch.compute("update", 0, 1, {second}, {updated}));
+  EXPECT_NEAR(sketch.run().makespan, 13 * kMicro, 1e-12);  // behind the reduction that ends at 7: 10 to 11
+}
+
+// The sum of two reductions waits for the first of them.
+TEST(EarlyCollectives, KeepTheirOrderWhereOneReadsWhatAnotherWrites) {
+  EarlySketch sketch;
+  const Slot part = sketch.buffer("part", 0);
+  sketch.program.steps.pop_back();
+  sketch.program.steps.back() = {executor::Collective{.kind = executor::CollectiveKind::ReduceScatter,
+                                                      .transfer = {{executor::BufferId{0}}, part}}};
+  sketch.program.steps.push_back({executor::Collective{.transfer = {part, part}}});
+  EXPECT_NEAR(sketch.run().makespan, 18 * kMicro, 1e-12);
+}
+
 }  // namespace
 }  // namespace podium::testing
