@@ -60,7 +60,7 @@ ValueId Holdings::call(std::string_view name, std::vector<ValueId> inputs, int d
 
 ValueId Holdings::call_at(const Place& place, std::string_view name, std::vector<ValueId> inputs, int device,
                           Context context, std::vector<ir::Attribute> attributes) {
-  const std::string base = out_[inputs[0]].name;
+  const std::string base = subject_.empty() ? out_[inputs[0]].name : subject_;
   Op op{.spec = ir::find_op("", name),
         .name = node_,
         .inputs = std::move(inputs),
@@ -259,7 +259,7 @@ void Holdings::split(const Source& from, std::int64_t axis, const std::vector<Bo
   put_on(op, from.device, context, from.place);
   for (const Box& box : boxes) {
     const Type part = Type::tensor(out_[piece.value].type.element, dims_of(box));
-    op.outputs.push_back(out_.add_value(out_.fresh_name(out_[piece.value].name), part));
+    op.outputs.push_back(out_.add_value(out_.fresh_name(subject_), part));
     cuts_[{piece.value, context, from.place}].push_back({op.outputs.back(), box});
   }
   out_.ops.push_back(std::move(op));
@@ -299,7 +299,7 @@ void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const Bo
     const Piece& piece = *held.on[member];
     const Type result = Type::tensor(type(id).element, dims_of(*wanted[member]));
     op.inputs.push_back(piece.value);
-    op.outputs.push_back(out_.add_value(out_.fresh_name(out_[piece.value].name), result));
+    op.outputs.push_back(out_.add_value(out_.fresh_name(subject_), result));
     processors.push_back(plan_.processor(place_.group, member));
     if (exchange.kind == ExchangeKind::ReduceScatter) sizes.push_back(result.dims[exchange.axis]);
     brought_[id].emplace(Brought{place_.group, member, context, *wanted[member]}, op.outputs.back());
@@ -350,6 +350,7 @@ void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
 // Brings a value to the devices that want a box of it, and reports what moved.
 std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Context context) {
   moved_ = {};
+  subject_ = whole_[id].name;
   const std::size_t before = out_.ops.size();
   const bool was_sum = is_sum(held_[id]);
   if (!exchange_in_groups(id, wanted, context)) share_sum(id, wanted, context);
@@ -362,6 +363,7 @@ std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Contex
     ++readers;
   }
   index_.reset();
+  subject_.clear();
   report(id, was_sum, readers, wanted);
   if (moved_.bytes > 0) {
     for (std::size_t i = before; i < out_.ops.size(); ++i)

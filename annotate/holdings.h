@@ -158,6 +158,7 @@ class Holdings {
   std::optional<Index> index_;
   std::map<std::tuple<ir::ValueId, Context, Place>, std::vector<Piece>> cuts_;  ///< of the new graph's values
   std::string node_;
+  std::string subject_;  ///< the name of the value that is being brought, after which its pieces are named
   Place place_;
   Moved moved_;
   std::vector<Resharding> reshardings_;

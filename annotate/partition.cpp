@@ -671,7 +671,9 @@ class Partitioner {
     dims.insert(dims.end(), data.rank() - axis - 1, 1);
     const ValueId mask = make("Reshape", {is_own, held_.ints(dims)});
     const ValueId zero = out().add_constant(out().fresh_name("zero"), ir::zeros(data.element, {}));
-    return make("Where", {mask, rows, zero});
+    const ValueId picked = make("Where", {mask, rows, zero});
+    out()[picked].name = out().fresh_name(whole_[op.outputs[0]].name);
+    return picked;
   }
 
   // Brings outputs into the form that the node says. What replicas reduce is summed up first.

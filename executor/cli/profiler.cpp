@@ -134,9 +134,30 @@ class Profiler {
 
 using Crossings = std::map<std::tuple<int, int, std::string>, report::Crossing>;
 
+// Each member passes to the next what a ring takes: a part once for each other member, in an all-reduce
+// twice.
+void add_ring(const Program& program, const executor::GroupCollective& group, std::int64_t times,
+              Crossings& crossings) {
+  const std::size_t members = group.transfers.size();
+  const executor::Transfer& first = group.transfers.front();
+  const auto whole = static_cast<double>(
+      std::max(slot_bytes(program[first.from.buffer]), slot_bytes(program[first.to.buffer])));
+  const double ways = group.kind == executor::CollectiveKind::AllReduce ? 2 : 1;
+  const double sent = ways * whole * static_cast<double>(members - 1) / static_cast<double>(members);
+  for (std::size_t i = 0; i < members; ++i) {
+    const int from = program[group.transfers[i].from.buffer].processor;
+    const executor::Buffer& to = program[group.transfers[(i + 1) % members].to.buffer];
+    report::Crossing& crossing = crossings[{from, to.processor, to.name}];
+    crossing = {from, to.processor, to.name, crossing.times + times,
+                crossing.bytes + static_cast<double>(times) * sent};
+  }
+}
+
 void add_crossings(const Program& program, const std::vector<executor::Step>& steps, std::int64_t rounds,
                    int count, Crossings& crossings) {
   for (const executor::Step& step : steps) {
+    if (const auto* group = std::get_if<executor::GroupCollective>(&step.action))
+      add_ring(program, *group, rounds * count_of(step.acts, count), crossings);
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
       add_crossings(program, repeat->body, rounds * count, repeat->count, crossings);
     const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&step.action);

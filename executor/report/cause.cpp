@@ -43,6 +43,8 @@ Verb verb_of(Activity activity) {
       return {"sending", ""};
     case Activity::Collective:
       return {"exchanging", " with its replicas"};
+    case Activity::GroupCollective:
+      return {"exchanging", " with the devices of its cut"};
     case Activity::TileCopy:
       return {"copying", " between its tiles"};
     case Activity::HostLoad:

@@ -8,7 +8,8 @@
 
 namespace podium::report {
 
-/// A tensor that one processor sends another, all times of a step together.
+/// A tensor that one processor sends another, all times of a step together. What devices of a cut reduce or
+/// gather counts as a ring passes it on, from each to the next.
 struct Crossing {
   int from = 0;
   int to = 0;

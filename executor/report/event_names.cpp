@@ -69,6 +69,8 @@ std::string label_of(const sim::Timeline& timeline, const Flows& flows, const si
       return exchange_label(timeline, flows.of(event), event, name);
     case Activity::Collective:
       return fmt::format("exchange {} between replicas", name);
+    case Activity::GroupCollective:
+      return fmt::format("exchange {} between devices of a cut", name);
     case Activity::TileCopy:
       return fmt::format("copy {} between tiles", name);
     case Activity::HostLoad:

@@ -12,6 +12,8 @@ Words words_of(sim::Activity activity) {
       return {"exchange", "exchange between processors"};
     case sim::Activity::Collective:
       return {"collective", "collectives between replicas"};
+    case sim::Activity::GroupCollective:
+      return {"groupCollective", "collectives between devices of a cut"};
     case sim::Activity::TileCopy:
       return {"tileCopy", "copies between tiles"};
     case sim::Activity::HostLoad:

@@ -338,7 +338,7 @@ class TaskMaker {
   }
   // The members wait for each other, and nobody else for them.
   void fill(Task& task, const executor::GroupCollective& step) {
-    task.activity = Activity::Collective;
+    task.activity = Activity::GroupCollective;
     for (const executor::Transfer& one : step.transfers) {
       LaneUse use = lane(one.from);
       use.bytes = std::max(bytes(one.from), bytes(one.to));

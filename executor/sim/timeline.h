@@ -13,15 +13,16 @@ enum class Lane : std::uint8_t { Compute, Io };
 
 enum class Activity : std::uint8_t {
   Compute,
-  Exchange,    ///< between processors of a replica
-  Collective,  ///< between replicas
-  TileCopy,    ///< between IO and compute tiles
+  Exchange,         ///< between processors of a replica
+  Collective,       ///< between replicas
+  GroupCollective,  ///< between processors of a replica that tensors are cut over
+  TileCopy,         ///< between IO and compute tiles
   HostLoad,
   HostStore,
   RemoteLoad,
   RemoteStore
 };
-inline constexpr std::size_t kActivities = 8;
+inline constexpr std::size_t kActivities = 9;
 
 /// Why a processor's compute lane stands still.
 enum class Idle : std::uint8_t {

@@ -1,4 +1,5 @@
-// Colours that people with any kind of colour vision tell apart (Okabe and Ito's eight), each with a name.
+// Colours that people with any kind of colour vision tell apart (Okabe and Ito's eight), each with a name; what devices
+// of a cut exchange is a lighter shade of what replicas do.
 
 const kColours = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999"];
 
@@ -7,6 +8,7 @@ export const kBusy = [
   ["compute", "compute", "#0072b2"],
   ["exchange", "exchange between processors", "#e69f00"],
   ["collective", "collectives between replicas", "#cc79a7"],
+  ["groupCollective", "collectives between devices of a cut", "#e6b8d2"],
   ["tileCopy", "copies between tiles", "#999999"],
   ["hostLoad", "loads from the host", "#56b4e9"],
   ["hostStore", "stores to the host", "#009e73"],

@@ -63,12 +63,14 @@ export function eventLabel(timeline, event) {
     case 2:
       return `exchange ${name} between replicas`;
     case 3:
-      return `copy ${name} between tiles`;
+      return `exchange ${name} between devices of a cut`;
     case 4:
-      return `load ${name}`;
+      return `copy ${name} between tiles`;
     case 5:
-      return `store ${name}`;
+      return `load ${name}`;
     case 6:
+      return `store ${name}`;
+    case 7:
       return `load ${name} from streaming memory`;
     default:
       return `store ${name} to streaming memory`;

@@ -276,6 +276,34 @@ TEST(CutTransformer, ReportsWhatMovesNodeByNode) {
   }
 }
 
+TEST(CutTransformer, ExplainsWhatDevicesOfACutExchange) {
+  const Cut cut(kBert, 2);
+  const auto explained = [&](const std::string& flags) {
+    const ProgramResult result = run_program("podium run " + cut.plain() +
+                                             " --tensor-parallel 2 --device ipu-pod16 --explain " + flags);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out;
+  };
+  const std::string alone = explained("--ipus 2");
+  EXPECT_THAT(alone,
+              ::testing::ContainsRegex("exchanging layer0/output/MatMul_output_0:[0-9]+ with the devices of "
+                                       "its cut"));
+  EXPECT_THAT(alone, HasSubstr("collectives between devices of a cut"));
+  EXPECT_THAT(alone, Not(HasSubstr("with its replicas")));
+  // Both halves of an all-reduce of [2, 8, 32] floats, each way.
+  EXPECT_THAT(alone,
+              ::testing::ContainsRegex("ipu 0 +ipu 1 +layer0/output/MatMul_output_0:[0-9]+ +1 +2.00 KiB"));
+  EXPECT_THAT(alone,
+              ::testing::ContainsRegex("ipu 1 +ipu 0 +layer0/output/MatMul_output_0:[0-9]+ +1 +2.00 KiB"));
+  // What devices exchange is counted for a replica, whether there are more of them or not.
+  const auto line_of = [](const std::string& text) {
+    const std::size_t at = text.find("ipu->ipu");
+    return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_NE(line_of(alone), "");
+  EXPECT_THAT(line_of(explained("--ipus 4 --replicas 2")), HasSubstr(line_of(alone)));
+}
+
 TEST(CutTransformer, IsCompared) {
   Cut cut(kBert, 2);
   const ProgramResult result = run_program("podium compare " + cut.cut() + " --ipus 4");

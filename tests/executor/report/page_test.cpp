@@ -53,7 +53,7 @@ TEST(Page, PacksTheEventsOfTheTimeline) {
       {"processors":[1],"lane":"compute"},{"processors":[1],"lane":"io"}])"));
   EXPECT_EQ(timeline["names"], Json::parse(R"(["stage \"0\"","x","h"])"));
   EXPECT_EQ(timeline["events"],
-            Json::parse("[[0,0,2000,0,0,3,0,-1,-1,-1,1],[2,0,1000,1,4,0,128,-1,-1,-1,0],"
+            Json::parse("[[0,0,2000,0,0,3,0,-1,-1,-1,1],[2,0,1000,1,5,0,128,-1,-1,-1,0],"
                         "[0,2000,1000,2,1,0,64,0,-1,0,1],[1,2000,1000,2,1,0,64,0,-1,0,0]]"));
 }
 
