@@ -153,6 +153,14 @@ Caption TraceWriter::begin_step(const Track& track, const Slice& slice) {
   return caption;
 }
 
+// What an op makes tells it from the one before it with the same name, such as the other half of a gradient:
+// readers that tell slices by name and arguments would else make one of both.
+std::string arguments_of_op(const sim::BlockOp& op) {
+  std::string text = fmt::format(R"("type":{},"flop":{:.0f})", quoted(op.type), op.flop);
+  if (!op.makes.empty()) text += R"(,"makes":)" + quoted(op.makes.back());
+  return text;
+}
+
 // The ops' times sum up to the block's, and are rounded where they begin and end.
 void TraceWriter::ops(const Track& track, const Slice& slice) {
   const std::vector<sim::BlockOp>& ops = timeline_.blocks[slice.event->block].ops;
@@ -166,7 +174,7 @@ void TraceWriter::ops(const Track& track, const Slice& slice) {
     time += op.seconds;
     const std::int64_t to = std::min(ticks(time), slice.end);
     if (to == from) continue;
-    const Caption caption{op.name, "op", fmt::format(R"("flop":{:.0f})", op.flop)};
+    const Caption caption{op.name, "op", arguments_of_op(op)};
     edge('B', track, from, caption);
     edge('E', track, to, caption);
     from = to;

@@ -102,6 +102,19 @@ TEST(Trace, DrawsTheOpsInsideABlock) {
   EXPECT_EQ(found[2], "1.500-2.000 ipu 0 compute: second");
 }
 
+// As both halves of a gradient have one name, and readers tell slices by name and arguments.
+TEST(Trace, TellsNeighboursOfOneNameByWhatTheyMake) {
+  sim::Timeline timeline = sample_timeline();
+  timeline.blocks = {{.name = "stage",
+                      .processor = 0,
+                      .ops = {{.name = "half", .type = "MatMul", .seconds = 1e-6, .flop = 10, .makes = {"a"}},
+                              {.name = "half", .type = "MatMul", .seconds = 1e-6, .flop = 10, .makes = {"b", "c"}}}}};
+  timeline.events[0].block = 0;
+  const std::vector<Json> begun = events("B", timeline);
+  EXPECT_EQ(begun[1]["args"], (Json{{"type", "MatMul"}, {"flop", 10}, {"makes", "a"}}));
+  EXPECT_EQ(begun[2]["args"], (Json{{"type", "MatMul"}, {"flop", 10}, {"makes", "c"}}));
+}
+
 TEST(Trace, DrawsFoldedIterationsAsOneSliceWithTheirCount) {
   sim::Timeline timeline = sample_timeline();
   timeline.makespan = 9e-6;
