@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "executor/kernels/tools/kernel.h"
+#include "ir/zero_tensor.h"
 #include "tests/support/fusing.h"
 #include "tests/support/run_text.h"
 
@@ -47,6 +49,19 @@ TEST(Tile, TakesRepeatsFromARunningValue) {
   const auto none = run_text("g (double[2] x, int64[1] r) => (double[N] y) { y = Tile(x, r) }",
                              {tensor<double>({2}, {1, 2}), ir::Tensor::ints({0})});
   EXPECT_EQ(none[0].tensor.dims(), (Dims{0}));
+}
+
+TEST(Expand, OfAZeroThatIsKnownBeforeTheRunTakesNoMemory) {
+  const ir::Op op{
+      .spec = ir::find_op("", "Expand"), .inputs = {ir::ValueId{0}, ir::ValueId{1}}, .outputs = {ir::ValueId{2}}};
+  const auto expanded = [&](float number) {
+    return evaluate(op, std::vector<ir::Datum>{ir::Tensor::of<float>({1}, {number}), ir::Tensor::ints({512, 256})})[0]
+        .tensor;
+  };
+  EXPECT_TRUE(ir::takes_no_memory(expanded(0)));
+  EXPECT_EQ(expanded(0).dims(), (Dims{512, 256}));
+  EXPECT_FALSE(ir::takes_no_memory(expanded(-0.0F)));
+  EXPECT_EQ(expanded(2).data<float>()[512 * 256 - 1], 2);
 }
 
 TEST(Expand, StretchesBothWays) {
