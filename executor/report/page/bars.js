@@ -3,6 +3,12 @@ import {el} from "./dom.js";
 import {shortText} from "./format.js";
 import {table} from "./table.js";
 
+const kMostOfLabel = 40; // letters
+
+function widthOfLabels(rows) {
+  return Math.min(kMostOfLabel, Math.max(12, ...rows.map((row) => row.label.length)));
+}
+
 /// `rows`: {label, parts: figures in the order of `kinds`, total: the width of a whole bar, mark?: of a limit}.
 /// `kinds`: [key, text, colour].
 export function stackedBars({name, caption, kinds, rows, figure, most = 64}) {
@@ -12,7 +18,7 @@ export function stackedBars({name, caption, kinds, rows, figure, most = 64}) {
     el(
       "div",
       {class: "bar-row"},
-      el("span", {class: "bar-label", title: row.label.slice(0, 300)}, shortText(row.label, 40)),
+      el("span", {class: "bar-label", title: row.label.slice(0, 300)}, shortText(row.label, kMostOfLabel)),
       el(
         "div",
         {class: "bar-track"},
@@ -46,7 +52,7 @@ export function stackedBars({name, caption, kinds, rows, figure, most = 64}) {
     "div",
     {},
     legend,
-    el("div", {class: "bars", "aria-hidden": "true"}, bars),
+    el("div", {class: "bars", style: `--label:${widthOfLabels(rows)}ch`, "aria-hidden": "true"}, bars),
     rest,
     el(
       "details",

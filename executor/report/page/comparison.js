@@ -219,6 +219,7 @@ export function comparisonPage(data) {
     picked = [...picked.filter((one) => one !== number), number].slice(-2);
     setView({picked: picked.join(",")});
     show();
+    all.dispatchEvent(new Event("mark"));
   }
   show();
   const all = table({
@@ -227,6 +228,7 @@ export function comparisonPage(data) {
     rows,
     filter: (row) => row.name,
     pick: (row) => pick(row.number),
+    isMarked: (row) => picked.includes(row.number),
     columns: [
       {head: "strategy", value: (row) => row.name},
       {head: "fits", value: (row) => (row.fits ? "yes" : "no")},
@@ -240,6 +242,7 @@ export function comparisonPage(data) {
         value: (row) => row.time,
         text: (row) => (Number.isFinite(row.time) ? duration(row.time) : ""),
       },
+      {head: "bottleneck", value: (row) => row.run.bottleneck},
       {
         head: "first output",
         value: (row) => row.run.firstOutputSeconds,
@@ -269,7 +272,6 @@ export function comparisonPage(data) {
               ? "none"
               : row.difference.toExponential(1),
       },
-      {head: "bottleneck", value: (row) => row.run.bottleneck},
     ],
   });
   return [
@@ -294,7 +296,7 @@ export function comparisonPage(data) {
             rows: refused,
             columns: [
               {head: "strategy", value: (one) => one.name},
-              {head: "why", value: (one) => one.refused},
+              {head: "why", value: (one) => one.refused, letters: 300},
             ],
           }),
     ),

@@ -1,4 +1,5 @@
 // Elements. Text of the model gets into the page as text nodes and attributes alone, never as markup.
+import {piecesOf} from "./format.js";
 
 /// An element with attributes, listeners (functions) and children: elements, texts, or null for none.
 export function el(tag, attributes = {}, ...children) {
@@ -20,6 +21,11 @@ function filled(element, attributes, children) {
     if (child !== null && child !== undefined) element.append(child);
   }
   return element;
+}
+
+/// A text that may go on in the next line behind a slash and the like, as the children of an element.
+export function breakable(text) {
+  return piecesOf(text).flatMap((piece, i) => (i === 0 ? [piece] : [el("wbr"), piece]));
 }
 
 /// A choice of words: `words` are pairs of a value and what is shown.

@@ -63,6 +63,19 @@ export function printable(text) {
   );
 }
 
+// Behind these a name may go on in the next line.
+const kBreaks = /(?<=[/_:+=])|(?<=[.,-])(?=[A-Za-z])/;
+
+/// The pieces of a text between which a line may end, but for spaces.
+export function piecesOf(text) {
+  return text.split(kBreaks);
+}
+
+/// Letters of the longest piece that a line cannot end in.
+export function longestPiece(text) {
+  return Math.max(...text.split(/\s+/).flatMap((word) => piecesOf(word).map((piece) => piece.length)));
+}
+
 /// Not more than `most` letters.
 export function shortText(text, most = 60) {
   const letters = printable(text);

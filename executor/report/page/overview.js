@@ -104,6 +104,8 @@ function pathTable(report) {
   });
 }
 
+const kMostToType = 1000; // letters: flags are there to be typed
+
 /// Changes that were clocked. Of a machine what is doubled, of a strategy its flags.
 export function whatIfs(list, name = "what-if") {
   if (!list || list.length === 0) return null;
@@ -116,7 +118,11 @@ export function whatIfs(list, name = "what-if") {
       rows: list,
       columns: [
         {head: "of", value: (one) => (one.of === "device" ? "the machine" : "the strategy")},
-        {head: "change", value: (one) => (one.of === "device" ? `twice: ${one.change}` : one.change)},
+        {
+          head: "change",
+          value: (one) => (one.of === "device" ? `twice: ${one.change}` : one.change),
+          letters: kMostToType,
+        },
         {
           head: "times as many samples/s",
           value: (one) => one.times ?? 0,
@@ -140,7 +146,7 @@ function plain(value) {
 
 const kNamedValues = [
   {head: "name", value: (row) => row.name},
-  {head: "value", value: (row) => row.value},
+  {head: "value", value: (row) => row.value, letters: 300},
 ];
 
 function namedValues(object) {

@@ -1,16 +1,29 @@
 // Tables that sort at a click on a column's head, and keep only rows that have a text.
-import {el} from "./dom.js";
-import {printable, shortText} from "./format.js";
+import {breakable, el} from "./dom.js";
+import {longestPiece, printable, shortText} from "./format.js";
 import {setView, viewOf} from "./view.js";
 
 const kMostRows = 500;
+const kMostLetters = 60; // of a cell, unless its column says otherwise
+const kWidestPiece = 24; // in letters: what is longer may break anywhere
+const kSentence = 14; // letters of a line of several words, at least
 
 function inOrder(a, b) {
   return typeof a === "number" && typeof b === "number" ? a - b : `${a}`.localeCompare(`${b}`, "en");
 }
 
-/// `columns`: {head, value(row), text(row)?, bar(row)?: a share from 0 to 1}. `name` is that of the table in the
-/// address; `filter` says which text of a row is searched; `pick(row)` is called for a click on a row.
+const textOf = (column, row) => (column.text ? column.text(row) : `${column.value(row)}`);
+
+/// How wide a column of text has to be so that no word breaks and sentences get no tower of words.
+function leastWidth(column, rows) {
+  const texts = rows.map((row) => shortText(textOf(column, row), column.letters ?? kMostLetters));
+  const letters = texts.map((text) => Math.max(longestPiece(text), Math.min(text.length, kSentence)));
+  return `min-width:calc(${Math.min(kWidestPiece, Math.max(0, ...letters))}ch + 1.3rem)`;
+}
+
+/// `columns`: {head, value(row), text(row)?, bar(row)?: a share from 0 to 1, letters?: how many are shown}. `name`
+/// is that of the table in the address; `filter` says which text of a row is searched; `pick(row)` is called for a
+/// click on a row. Rows for which `isMarked` holds are marked, again whenever the element gets the event "mark".
 export function table({
   name,
   caption,
@@ -19,8 +32,12 @@ export function table({
   sort = null,
   filter = null,
   pick = null,
+  isMarked = null,
   most = kMostRows,
 }) {
+  const widths = columns.map((column) => leastWidth(column, rows.slice(0, most)));
+  let lines = [];
+  const mark = () => lines.forEach(([row, line]) => line.classList.toggle("marked", isMarked?.(row) === true));
   const body = el("tbody");
   const count = el("span", {class: "count", role: "status"});
   const inView = viewOf(`${name}.sort`).split(",").map(Number);
@@ -41,16 +58,18 @@ export function table({
     setView({[`${name}.sort`]: `${place},${direction}`});
     fill();
   }
-  function cell(column, row) {
-    const value = column.value(row);
-    const text = column.text ? column.text(row) : `${value}`;
+  function cell(column, width, row) {
+    const isNumber = typeof column.value(row) === "number";
+    const text = textOf(column, row);
+    const letters = column.letters ?? kMostLetters;
     const data = el(
       "td",
       {
-        class: typeof value === "number" ? "number" : null,
-        title: text.length > 60 ? printable(text.slice(0, 300)) : null,
+        class: isNumber ? "number" : null,
+        style: isNumber ? null : width,
+        title: text.length > letters ? printable(text.slice(0, 300)) : null,
       },
-      shortText(text),
+      isNumber ? shortText(text, letters) : breakable(shortText(text, letters)),
     );
     if (column.bar)
       data.append(
@@ -76,24 +95,24 @@ export function table({
       shown.length > most
         ? `${most} of ${shown.length} rows`
         : `${shown.length} row${shown.length === 1 ? "" : "s"}`;
-    body.replaceChildren(
-      ...shown.slice(0, most).map((row) => {
-        const line = el(
-          "tr",
-          {},
-          columns.map((one) => cell(one, row)),
-        );
-        if (pick) {
-          line.tabIndex = 0;
-          line.classList.add("pick");
-          line.addEventListener("click", () => pick(row, line));
-          line.addEventListener("keydown", (event) => {
-            if (event.key === "Enter") pick(row, line);
-          });
-        }
-        return line;
-      }),
-    );
+    lines = shown.slice(0, most).map((row) => {
+      const line = el(
+        "tr",
+        {},
+        columns.map((one, i) => cell(one, widths[i], row)),
+      );
+      if (pick) {
+        line.tabIndex = 0;
+        line.classList.add("pick");
+        line.addEventListener("click", () => pick(row, line));
+        line.addEventListener("keydown", (event) => {
+          if (event.key === "Enter") pick(row, line);
+        });
+      }
+      return [row, line];
+    });
+    body.replaceChildren(...lines.map(([, line]) => line));
+    mark();
   }
   const search =
     filter === null
@@ -112,7 +131,7 @@ export function table({
   fill();
   return el(
     "div",
-    {class: "table", id: `table-${name}`},
+    {class: "table", id: `table-${name}`, mark},
     el("div", {class: "controls"}, search, count),
     el(
       "div",

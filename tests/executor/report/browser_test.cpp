@@ -261,7 +261,8 @@ TEST_F(Browser, ShowsAComparison) {
     await later();
     seen.hash = location.hash;
     sortBy("strategies", "fullest memory");
-    seen.most = texts("#table-strategies tbody tr:first-child td")[5];
+    seen.most = texts("#table-strategies tbody tr:first-child td")[6];
+    seen.marked = texts("#table-strategies tr.marked td:first-child").sort();
   )js");
   const Json report = Json::parse(std::ifstream(folder_.file("r.json")));
   std::size_t possible = 0;
@@ -278,7 +279,50 @@ TEST_F(Browser, ShowsAComparison) {
   EXPECT_THAT(seen["together"][0].get<std::string>(),
               HasSubstr(report["strategies"][1]["name"].get<std::string>() + " takes "));
   EXPECT_EQ(seen["picked"][1], report["strategies"][2]["name"]);
+  EXPECT_THAT(seen["marked"].get<std::vector<std::string>>(),
+              ::testing::UnorderedElementsAre(report["strategies"][1]["name"], report["strategies"][2]["name"]));
   EXPECT_THAT(seen["hash"].get<std::string>(), HasSubstr("picked=1%2C2"));
+}
+
+// Words of up to 20 letters that a cell shows in two lines, in windows of several widths.
+constexpr const char* kBrokenWords = R"js(
+  function brokenWords() {
+    const broken = [];
+    for (const cell of all("td")) {
+      const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+        for (const word of node.data.matchAll(/[A-Za-z0-9.%]{2,20}/g)) {
+          const range = document.createRange();
+          range.setStart(node, word.index);
+          range.setEnd(node, word.index + word[0].length);
+          if (new Set([...range.getClientRects()].map((one) => Math.round(one.top))).size > 1) broken.push(word[0]);
+        }
+      }
+    }
+    return broken;
+  }
+  seen.broken = [];
+  for (const width of [1900, 1300, 900, 600]) {
+    document.body.style.width = `${width}px`;
+    seen.broken.push(...brokenWords());
+  }
+  document.body.style.width = "";
+)js";
+
+TEST_F(Browser, BreaksNoWordInNarrowTablesOfAComparison) {
+  make_page("podium compare " + model("mnist-cnn") + " --ipus 4 --estimate");
+  const Json seen = use(std::string(kBrokenWords) + R"js(
+    const box = document.querySelector("#table-strategies .scroll");
+    seen.isWhole = box.scrollWidth <= box.clientWidth;
+  )js");
+  EXPECT_EQ(seen["broken"], Json::array());
+  EXPECT_EQ(seen["isWhole"], true) << "at 1,300 pixels";
+}
+
+TEST_F(Browser, BreaksNoWordInNarrowTablesOfOps) {
+  make_page("podium profile " + model("mnist-cnn") + " --ipus 4 --pipeline");
+  const Json seen = use(kBrokenWords, "tab=ops");
+  EXPECT_EQ(seen["broken"], Json::array());
 }
 
 TEST_F(Browser, ShowsATraining) {
