@@ -285,6 +285,12 @@ ShardedTensor ShardingReader::read_tensor(const std::string& bytes, const std::s
   return tensor;
 }
 
+void check_fits(std::int64_t shards, const DeviceConfiguration& configuration) {
+  if (shards <= configuration.devices) return;
+  throw Error("{} shards found, at most the {} devices of configuration '{}' needed", shards,
+              configuration.devices, configuration.name);
+}
+
 ir::ShardingSpec ShardingReader::read_spec(const Message& message, const DeviceConfiguration& configuration) {
   ir::ShardingSpec spec;
   std::int64_t shards = 1;
@@ -294,9 +300,10 @@ ir::ShardingSpec ShardingReader::read_spec(const Message& message, const DeviceC
     const ir::ShardedAxis& axis = spec.axes.back();
     if (!seen.insert(axis.axis).second) throw Error("axis {} is sharded twice", axis.axis);
     for (const ir::ShardedFactor& factor : axis.factors) {
-      // A product beyond the number of devices is an error below; it must not overflow on its way there.
-      constexpr std::int64_t kTooMany = std::int64_t{1} << 40;
-      shards = factor.shards > kTooMany / shards ? kTooMany : shards * factor.shards;
+      // Looked at one by one, so that no product overflows.
+      check_fits(factor.shards, configuration);
+      shards *= factor.shards;
+      check_fits(shards, configuration);
     }
   }
   spec.holders = read_holders(message, shards, configuration);
@@ -307,10 +314,6 @@ std::vector<std::int64_t> ShardingReader::read_entries(const Message& message, s
                                                        const DeviceConfiguration& configuration) {
   std::vector<std::int64_t> entries = message.integers(2);
   if (!entries.empty()) return entries;
-  if (shards > configuration.devices) {
-    throw Error("{} shards found, at most the {} devices of configuration '{}' needed", shards,
-                configuration.devices, configuration.name);
-  }
   // A few bytes of a file ask for many devices here.
   constexpr std::int64_t kMostImplied = std::int64_t{1} << 24;
   implied_ += shards;

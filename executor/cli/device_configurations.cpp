@@ -3,8 +3,9 @@
 // their own, so their shapes are not looked for.
 #include "executor/cli/device_configurations.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -87,12 +88,47 @@ std::string text_of(const importer::Sharding& sharding, const importer::DeviceCo
                      counts.stages.size(), counts.stages.size() == 1 ? "" : "s");
 }
 
+namespace {
+
+// "0-3,8"
+std::string ranges_of(const std::vector<std::int64_t>& devices) {
+  std::string text;
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t end = i + 1;
+    while (end < devices.size() && devices[end] == devices[end - 1] + 1) ++end;
+    const bool is_range = end - i > 2;
+    if (!is_range) end = i + 1;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", devices[i]);
+    if (is_range) text += fmt::format("-{}", devices[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+// Shards of one tensor that follow one another and are as large.
+bool are_alike(const ShardRow& a, const ShardRow& b) {
+  return a.node == b.node && a.stage == b.stage && a.tensor == b.tensor && a.bytes == b.bytes &&
+         a.devices.size() == b.devices.size();
+}
+
+}  // namespace
+
 std::string table_of(const std::vector<ShardRow>& rows) {
+  constexpr std::size_t kMostAlike = 8;
   std::vector<std::vector<std::string>> cells{{"node", "stage", "tensor", "devices", "holds", "bytes"}};
-  for (const ShardRow& row : rows) {
-    cells.push_back({row.node, row.stage ? std::to_string(*row.stage) : "-", row.tensor,
-                     fmt::format("{}", fmt::join(row.devices, ",")), row.box,
+  const auto add = [&](const ShardRow& row, const std::string& devices, const std::string& box) {
+    cells.push_back({row.node, row.stage ? std::to_string(*row.stage) : "-", row.tensor, devices, box,
                      row.bytes ? report::bytes(*row.bytes) : "?"});
+  };
+  for (auto first = rows.begin(); first != rows.end();) {
+    const auto end = std::find_if_not(first, rows.end(), [&](const ShardRow& row) { return are_alike(*first, row); });
+    if (static_cast<std::size_t>(end - first) > kMostAlike) {
+      const ShardRow& last = *(end - 1);
+      add(*first, fmt::format("{} to {}", ranges_of(first->devices), ranges_of(last.devices)),
+          first->box == last.box ? first->box : fmt::format("{} to {}", first->box, last.box));
+      first = end;
+    }
+    for (; first != end; ++first) add(*first, ranges_of(first->devices), first->box);
   }
   return report::table(cells);
 }

@@ -13,6 +13,7 @@
 
 #include "executor/compare/strategy_sizes.h"
 #include "executor/session/json_rows.h"
+#include "executor/session/option_rows.h"
 #include "executor/session/read_options.h"
 #include "executor/session/tensor_kinds.h"
 
@@ -81,10 +82,8 @@ void cut_blocks(const Request& request, Split split, Strategy& strategy) {
 // "tensors cut over 4", or what groups of devices do that cut no weights.
 std::string name_of_cut(const Request& request, int devices) {
   const TensorParallelism& asked = request.base.tensor_parallel;
-  if (asked.spatial_groups > 1) return fmt::format("images shared out among {}", devices);
-  if (!asked.cuts() || asked.context_groups == 1) return fmt::format("tensors cut over {}", devices);
-  if (asked.devices == 1) return fmt::format("tokens shared out among {}", devices);
-  return fmt::format("tensors cut over {}, tokens shared out among {}", asked.devices, asked.context_groups);
+  if (asked.spatial_groups > 1) return words_of({.spatial_groups = devices});
+  return words_of({.devices = devices / asked.context_groups, .context_groups = asked.context_groups});
 }
 
 Candidate cut_over(const Request& request, Split split) {
@@ -482,7 +481,7 @@ std::vector<Candidate> cut_over_devices(const Request& request) {
     if (configuration.devices > request.processors / request.replicas.value_or(1)) continue;
     const int devices = static_cast<int>(configuration.devices);
     const int replicas = request.replicas.value_or(request.processors / devices);
-    Candidate candidate = on(request, fmt::format("tensors cut over {} ('{}')", devices, configuration.name),
+    Candidate candidate = on(request, fmt::format("{} ('{}')", words_of({.devices = devices}), configuration.name),
                              VirtualGraphMode::Manual, {devices, replicas});
     candidate.strategy.device_configuration = configuration.name;
     candidates.push_back(documented(std::move(candidate), request));

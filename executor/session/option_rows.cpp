@@ -374,15 +374,7 @@ std::string describe_configuration(const Strategy& strategy) {
              ? ""
              : fmt::format("tensors cut as configuration '{}' says", strategy.device_configuration);
 }
-std::string describe_tensor_parallel(const Strategy& strategy) {
-  const TensorParallelism& cut = strategy.tensor_parallel;
-  std::vector<std::string> parts;
-  if (cut.devices > 1) parts.push_back(fmt::format("tensors cut over {}", cut.devices));
-  if (cut.cuts_tokens) parts.emplace_back("tokens too");
-  if (cut.context_groups > 1) parts.push_back(fmt::format("tokens shared out among {}", cut.context_groups));
-  if (cut.spatial_groups > 1) parts.push_back(fmt::format("images shared out among {}", cut.spatial_groups));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
+std::string describe_tensor_parallel(const Strategy& strategy) { return words_of(strategy.tensor_parallel); }
 std::string describe_chunks(const Strategy& strategy) {
   return strategy.pipeline_chunks > 1 ? fmt::format("{} chunks on each", strategy.pipeline_chunks) : "";
 }
@@ -504,6 +496,15 @@ constexpr std::array kRows = std::to_array<Row<Strategy>>({
 });
 
 }  // namespace
+
+std::string words_of(const TensorParallelism& cut) {
+  std::vector<std::string> parts;
+  if (cut.devices > 1) parts.push_back(fmt::format("tensors cut over {}", cut.devices));
+  if (cut.cuts_tokens) parts.emplace_back("tokens too");
+  if (cut.context_groups > 1) parts.push_back(fmt::format("tokens shared out among {}", cut.context_groups));
+  if (cut.spatial_groups > 1) parts.push_back(fmt::format("images shared out among {}", cut.spatial_groups));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
 
 std::span<const Row<Strategy>> option_rows() { return kRows; }
 

@@ -344,6 +344,16 @@ TEST_F(Annotate, ReplacesAConfigurationAndKeepsOthers) {
   EXPECT_THAT(listed, HasSubstr("configuration podium: 2 devices, 5 nodes, 0 stages\n"));
 }
 
+TEST_F(Annotate, ListsManyShardsThatAreAlikeAsOneLine) {
+  const std::string wide = folder.write(
+      "wide.onnxtxt",
+      "<ir_version: 8, opset_import: [\"\": 17]> g (float[70000] x) => (float[70000] y) { y = Neg (x) }");
+  EXPECT_THAT(run_program("podium annotate " + wide + " --shard 'x:0=35000' --devices 35000 --list").out,
+              HasSubstr("y         -  x       0 to 34999  [0:2] to [69998:70000]  8 B\n"));
+  EXPECT_THAT(run_program("podium annotate " + wide + " --shard 'x:0=2@0+1+2+3+9,4+5' --list").out,
+              HasSubstr("y         -  x         0-3,9  [0:35000]      136.72 KiB\n"));
+}
+
 TEST_F(Annotate, CutsTensorsOfOpenSizes) {
   const std::string open = folder.write(
       "open.onnxtxt",
