@@ -10,7 +10,6 @@
 #include "importer/source.h"
 #include "importer/tensor_proto.h"
 #include "ir/printable.h"
-#include "ir/shell_word.h"
 
 namespace podium::importer {
 namespace {
@@ -30,6 +29,7 @@ Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
   model.graph = reader.read();
   model.nodes_of_ops = reader.take_nodes_of_ops();
   model.info.open = find_open_dims(model.source->proto.graph(), options);
+  model.given = options;
   ir::verify(model.graph);
   read_sharding(model);  // what is wrong with it is an error before anything runs
   return model;
@@ -63,21 +63,13 @@ std::string type_text(const OpenDims& open, const std::string& value, const ir::
   return fmt::format("{}[{}]", name_of(type.element), fmt::join(dims, ","));
 }
 
-void check_sizes(const Model& model, const std::function<bool(const std::string&)>& is_given) {
-  for (ir::ValueId id : model.graph.inputs) {
-    const ir::Value& input = model.graph[id];
-    const bool is_sized = !input.type.is_tensor() || input.type.is_static();
-    if (is_sized || (is_given && is_given(input.name))) continue;
-    const OpenDims& open = model.info.open;
-    const std::string text = type_text(open, input.name, input.type);
-    if (open.names.empty() || !input.type.has_rank) {
-      throw Error("input '{}' is {}: its element type, rank and sizes needed, which only a file tells",
-                  input.name, text);
-    }
-    std::string flags;
-    for (const std::string& name : open.names) flags += fmt::format(" --dim {}=2", ir::shell_word(name));
-    throw Error("input '{}' is {}: sizes needed, such as{}, or --dim '*=1' for all", input.name, text, flags);
-  }
+Model with_sizes(const Model& model, const std::map<std::string, std::int64_t>& assumed) try {
+  if (model.source == nullptr) throw Error("a model from a file needed");
+  ImportOptions options = model.given;
+  options.assumed = assumed;
+  return read(model.source, options);
+} catch (const Error& error) {
+  throw as_line(error);
 }
 
 Model import_model(const std::string& path, const ImportOptions& options) try {

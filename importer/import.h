@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,10 +26,13 @@ struct ImportOptions {
   /// A fed shape replaces a declared one that contradicts it, as in ONNX's own test runner: some of its cases
   /// feed other shapes than their models declare. Otherwise a contradiction is an error.
   bool fed_shapes_win = false;
-  /// The size of the dimensions of inputs that are open after all that. They count as open all the same
-  /// (ModelInfo::open).
-  std::optional<std::int64_t> assumed = {};
+  /// Sizes of dimensions of inputs that are open after all that, named as in `dims`. They count as open all the
+  /// same (ModelInfo::open).
+  std::map<std::string, std::int64_t> assumed = {};
 };
+
+/// ImportOptions::assumed of whoever takes 1 for all.
+inline const std::map<std::string, std::int64_t> kOneForAll{{"*", 1}};
 
 /// The dimensions that the model leaves open and that the caller gave no size.
 struct OpenDims {
@@ -40,6 +41,8 @@ struct OpenDims {
   std::map<std::string, std::vector<std::string>> of_values = {};
   /// Those of inputs, each once, as ImportOptions::dims has them.
   std::vector<std::string> names = {};
+  /// The sizes that ImportOptions::assumed gave to some of these.
+  std::map<std::string, std::int64_t> assumed = {};
 };
 
 /// A model's own data beside its graph.
@@ -63,11 +66,12 @@ struct Model {
   /// For each op of the graph as it was imported, the index of the node of the file's main graph that it came
   /// from; -1 for an op that stands for no node.
   std::vector<std::int32_t> nodes_of_ops = {};
+  ImportOptions given = {};  ///< that it was imported with
 };
 
-/// Error when an input that `is_given` does not hold for is a tensor with a dimension without size: the line
-/// has the options that give all of them one.
-void check_sizes(const Model& model, const std::function<bool(const std::string&)>& is_given = {});
+/// The same file's model once more, as it is with these sizes for what was left open: ImportOptions::assumed.
+/// What was done to the graph since is not in it. Error for a model that came from no file.
+Model with_sizes(const Model& model, const std::map<std::string, std::int64_t>& assumed);
 
 /// An op of another domain that models may have and that is read as ops of ONNX.
 struct RewrittenOp {

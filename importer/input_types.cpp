@@ -117,10 +117,13 @@ Symbols bound_symbols(const onnx::GraphProto& graph, const ImportOptions& option
   return binder.take();
 }
 
-// The size of what nothing else binds.
-std::optional<std::int64_t> size_of_rest(const ImportOptions& options) {
-  const auto every = options.dims.find(kEvery);
-  return every == options.dims.end() ? options.assumed : every->second;
+// The size of a dimension that nothing else binds.
+std::int64_t size_of_rest(const ImportOptions& options, const std::string& name) {
+  for (const auto& [sizes, key] : {std::pair(&options.dims, std::string(kEvery)), {&options.assumed, name},
+                                   {&options.assumed, kEvery}}) {
+    if (const auto found = sizes->find(key); found != sizes->end()) return found->second;
+  }
+  return ir::kUnknown;
 }
 
 // The declared type with the symbols' values and the sizes that the options give by position.
@@ -167,10 +170,11 @@ void add_open(const onnx::ValueInfoProto& value, const ir::Type& type, OpenDims&
 Symbols bind_symbols(const onnx::GraphProto& graph, const ImportOptions& options) {
   check_options(graph, options);
   Symbols symbols = bound_symbols(graph, options);
-  if (const auto size = size_of_rest(options)) {
-    std::set<std::string> names;
-    for (const auto& input : graph.input()) add_symbols(input.type(), names);
-    for (const std::string& name : names) symbols.emplace(name, *size);
+  std::set<std::string> names;
+  for (const auto& input : graph.input()) add_symbols(input.type(), names);
+  for (const std::string& name : names) {
+    const std::int64_t size = size_of_rest(options, name);
+    if (size != ir::kUnknown) symbols.emplace(name, size);
   }
   return symbols;
 }
@@ -188,15 +192,19 @@ OpenDims find_open_dims(const onnx::GraphProto& graph, const ImportOptions& opti
       if (!name.empty() && std::ranges::count(open.names, name) == 0) open.names.push_back(std::move(name));
     }
   }
+  for (const std::string& name : open.names) {
+    const std::int64_t size = size_of_rest(options, name);
+    if (size != ir::kUnknown) open.assumed.emplace(name, size);
+  }
   for (const auto& output : graph.output()) add_open(output, type_from_proto(output.type(), symbols), open);
   return open;
 }
 
 ir::Type input_type(const onnx::ValueInfoProto& input, const Symbols& symbols, const ImportOptions& options) {
   ir::Type type = known_type(input, symbols, options);
-  const auto size = size_of_rest(options);
-  for (std::int64_t& dim : type.dims) {
-    if (dim == ir::kUnknown && size && type.is_tensor()) dim = *size;
+  for (int axis = 0; type.is_tensor() && axis < type.rank(); ++axis) {
+    std::int64_t& dim = type.dims[axis];
+    if (dim == ir::kUnknown) dim = size_of_rest(options, position(input.name(), axis));
   }
   return type;
 }

@@ -15,6 +15,7 @@
 #include "executor/cli/usage_error.h"
 #include "executor/schedule/families.h"
 #include "executor/session/sized_graph.h"
+#include "executor/session/working_sizes.h"
 #include "executor/sim/block_cost.h"
 #include "ir/nearest.h"
 
@@ -120,7 +121,7 @@ void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
 
 void place_automatically(importer::Model& model, const AnnotateOptions& options,
                          const device::Device& device) {
-  importer::check_sizes(model);
+  require_sizes(model);
   const SizedGraph sized = infer_sizes(model.graph);
   annotate::AutomaticOptions wanted;
   for (std::size_t op : sized.imported) wanted.units.push_back(model.nodes_of_ops[op]);

@@ -106,13 +106,13 @@ int execute_annotate(const Options& options) {
   const AnnotateOptions& annotate = options.annotate;
   const std::string& path = options.paths[0];
   const std::vector<podium::annotate::Rule> rules = read_rules_file(annotate.rules_file);
-  importer::ImportOptions given{.dims = options.dims};
   const bool cuts_tokens =
       annotate.tokens == podium::annotate::TokensBetweenBlocks::Cut || annotate.context_parallel;
-  if (annotate.automatic || (annotate.tensor_parallel && !cuts_tokens)) given.assumed = 1;
+  const bool takes_any_size = annotate.automatic || (annotate.tensor_parallel && !cuts_tokens);
   show_activity(fmt::format("importing {}", path), options);
-  importer::Model model = importer::import_model(path, given);
-  if (given.assumed) in_model(options, [&] { note_assumed(model, options); });
+  importer::Model model = in_model(options, [&] {
+    return takes_any_size ? import_sized(options) : importer::import_model(path, {.dims = options.dims});
+  });
   const std::vector<ir::Op> before = model.graph.ops;
   importer::ModelEdits edits;
   std::string table;

@@ -12,6 +12,7 @@
 #include "annotate/layout.h"
 #include "executor/cli/device_configurations.h"
 #include "executor/session/sized_graph.h"
+#include "executor/session/working_sizes.h"
 #include "importer/file_nodes.h"
 #include "ir/glob.h"
 #include "ir/nearest.h"
@@ -147,7 +148,7 @@ void cut_blocks(const importer::Model& model, const SizedGraph& sized, const Ann
   // images.
   if (options.tokens == annotate::TokensBetweenBlocks::Cut || options.context_parallel ||
       options.spatial_parallel)
-    importer::check_sizes(model);
+    require_sizes(model);
   const annotate::TensorParallelOptions asked{.devices = options.tensor_parallel.value_or(1),
                                               .tokens = options.tokens,
                                               .expert_groups = options.expert_parallel.value_or(1),

@@ -270,7 +270,8 @@ void show_scaling_verdict(const std::vector<Scaled>& all, const Scaled& fastest)
   if (!cause.empty()) show(ir::printable(cause) + "\n");
   const auto each = [](const Scaled& one) { return one.rate / one.processors; };
   const auto dearest = std::ranges::max_element(all, {}, each);
-  if (&*dearest != &fastest) {
+  constexpr double kWorthTelling = 1.005;
+  if (each(*dearest) > kWorthTelling * each(fastest)) {
     show(fmt::format("a processor gives the most over {}: {} samples/s, {} over {}\n", dearest->processors,
                      report::rate(each(*dearest)), report::rate(each(fastest)), fastest.processors));
   }
@@ -331,8 +332,8 @@ int execute_compare(const Options& options) {
   if (!is_late) show_table(compared, options);
   if (!is_late) flush_shown();
   verify(contestants, compared, options);
-  // What has not been run by now will not be.
-  for (ComparedStrategy& one : compared) one.needs_run = false;
+  // What could not be run has its reason.
+  for (ComparedStrategy& one : compared) one.needs_run = options.estimate && one.needs_run;
   if (is_late) show_table(compared, options);
   return finish(options, contestants, compared);
 }

@@ -59,7 +59,7 @@ Contestants for_inference(const Options& options, const Strategy& in_files) {
   const int micro_batches =
       asked.batches_per_step > 1 ? asked.batches_per_step * asked.accumulation_factor * asked.replicas : 0;
   Contestants contestants{.outputs = output_names(contest->imported.graph),
-                          .assumed = contest->imported.info.open.names,
+                          .assumed = contest->imported.info.open.assumed,
                           .device = contest->setting.device};
   contestants.request = request_of(options, contestants.device, contest->optimized, micro_batches);
   contestants.candidates = candidates_of(options, contestants.request);
@@ -78,7 +78,7 @@ Contestants for_training(const Options& options) {
   const compare::Setting setting = setting_of(options);
   const int asked = options.session.accumulation_factor * options.session.replicas;
   Contestants contestants{.outputs = output_names(job->model.graph),
-                          .assumed = job->model.info.open.names,
+                          .assumed = job->model.info.open.assumed,
                           .device = setting.device};
   contestants.request = request_of(options, setting.device, job->model, asked > 1 ? asked : 0);
   contestants.candidates = candidates_of(options, contestants.request);

@@ -1,7 +1,9 @@
 // The candidates that a command line compares, and the way to try them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@ struct Contestants {
   compare::Request request = {};  ///< that the candidates answer
   std::vector<compare::Candidate> candidates = {};
   std::vector<std::string> outputs = {};  ///< names of the model's
-  std::vector<std::string> assumed = {};  ///< dimensions that 1 was taken for
+  std::map<std::string, std::int64_t> assumed = {};  ///< sizes of dimensions that nobody gave one
   device::Device device = {};
   /// Tries candidates on a device, one after the other.
   std::function<std::vector<report::ComparedStrategy>(const std::vector<compare::Candidate>&, Trial,

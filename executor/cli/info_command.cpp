@@ -1,7 +1,6 @@
-// `podium info`: what a model is, or what Podium supports. A model is optimized first, with 1 for sizes that
-// nobody gives; where it cannot be, it is described as it was imported.
+// `podium info`: what a model is, or what Podium supports. A model is optimized first, with sizes that work
+// where nobody gives any; where none does, it is described as it was imported.
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,7 +9,6 @@
 #include "executor/cli/info_json.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
-#include "executor/cli/run_inputs.h"
 #include "executor/cli/session_options.h"
 #include "executor/cli/supported_ops.h"
 #include "executor/cli/supported_options.h"
@@ -23,6 +21,7 @@
 #include "executor/report/table.h"
 #include "executor/session/json_rows.h"
 #include "executor/session/session.h"
+#include "executor/session/working_sizes.h"
 
 namespace podium::cli {
 namespace {
@@ -86,31 +85,31 @@ report::ModelSummary summarize(const std::string& path, importer::Model& model) 
   throw error.at(path);
 }
 
-// With 1 for dimensions that nobody gives a size; a model that cannot be so is described without sizes.
+// With sizes that work for dimensions that nobody gives one; a model that no size fits is described without.
 report::ModelSummary read_and_summarize(const Options& options, importer::Model& model) {
   const std::string& path = options.paths[0];
   show_activity(fmt::format("importing {}", path), options);
-  model = importer::import_model(path, {.dims = options.dims, .assumed = 1});
+  model = importer::import_model(path, {.dims = options.dims});
   if (model.info.open.names.empty()) return summarize(path, model);
   try {
-    const report::ModelSummary summary = summarize(path, model);
-    note_assumed(model, options);
+    SizedModel sized = with_working_sizes(importer::with_sizes(model, importer::kOneForAll));
+    const report::ModelSummary summary = summarize(path, sized.model);
+    model = std::move(sized.model);
+    print_notes({sized.taken}, options);
     return summary;
   } catch (const Error& error) {
-    model = importer::import_model(path, {.dims = options.dims});
     const report::ModelSummary summary = summarize(path, model);
-    print_notes({fmt::format("described without sizes, with 1 for {} it cannot be: {}",
-                             fmt::join(model.info.open.names, ", "), error.what())},
-                options);
+    print_notes({fmt::format("described without sizes: {}", error.what())}, options);
     return summary;
   }
 }
 
-// What the chosen configuration cuts; dimensions that nobody gives a size are 1 as for the rest of `info`.
-std::vector<ShardRow> read_shards(const Options& options, const importer::Sharding& sharding) try {
+// What the chosen configuration cuts, with the sizes that the rest of `info` has.
+std::vector<ShardRow> read_shards(const Options& options, const importer::Model& described,
+                                  const importer::Sharding& sharding) try {
   if (options.configuration.empty()) return {};
-  const importer::Model model =
-      importer::import_model(options.paths[0], {.dims = options.dims, .assumed = 1});
+  const importer::Model model = importer::import_model(
+      options.paths[0], {.dims = options.dims, .assumed = described.info.open.assumed});
   return shard_rows(model, sharding, options.configuration);
 } catch (const Error& error) {
   throw error.at(options.paths[0]);
@@ -138,7 +137,7 @@ int execute_info(const Options& options) {
   importer::Model model;
   const report::ModelSummary summary = read_and_summarize(options, model);
   const importer::Sharding sharding = importer::read_sharding(model);
-  const std::vector<ShardRow> shards = read_shards(options, sharding);
+  const std::vector<ShardRow> shards = read_shards(options, model, sharding);
   if (!options.report_file.empty()) {
     nlohmann::json json = info_json(model, summary);
     if (!sharding.configurations.empty()) json["configurations"] = json_of(sharding);

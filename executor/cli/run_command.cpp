@@ -17,6 +17,7 @@
 #include "executor/cli/what_ifs.h"
 #include "executor/session/fill_in.h"
 #include "executor/session/stopwatch.h"
+#include "executor/session/working_sizes.h"
 
 namespace podium::cli {
 namespace {
@@ -118,7 +119,7 @@ Strategy strategy_of_files(const Options& options, const importer::Signature& si
   const OpenOptions open = open_options(options.session_json);
   if (!is_open || !options.session.pipelining || !open.micro_batches) return options.session;
   const importer::Model model =
-      importer::import_model(options.paths[0], {.dims = options.dims, .assumed = 1});
+      importer::import_model(options.paths[0], {.dims = options.dims, .assumed = importer::kOneForAll});
   Notes said_by_the_session;
   Strategy strategy = filled_in({.strategy = options.session, .open = open}, model, machine_of(options),
                                 Task::Inference, said_by_the_session);
@@ -134,7 +135,7 @@ RunResult execute(const Options& options) {
   const Strategy strategy = in_model(options, [&] { return strategy_of_files(options, signature, given); });
   importer::Model model = import(options, micro_batch_types(given, signature, strategy));
   const auto has_file = [&](const std::string& name) { return given.contains(name); };
-  in_model(options, [&] { importer::check_sizes(model, has_file); });
+  in_model(options, [&] { require_sizes(model, has_file); });
   const std::int64_t samples = samples_of(model.graph);
   const std::size_t ops = model.graph.ops.size();
   show_activity("preparing", options);

@@ -2,7 +2,7 @@
 // leaves open: an array of a whole run is taken apart into micro-batches for that.
 #include "executor/cli/run_inputs.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,11 +11,11 @@
 #include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
 #include "executor/session/random_input.h"
+#include "executor/session/working_sizes.h"
 #include "importer/tensor_file.h"
 #include "ir/files.h"
 #include "ir/nearest.h"
 #include "ir/passes/set_precision.h"
-#include "ir/shell_word.h"
 
 namespace podium::cli {
 namespace {
@@ -114,8 +114,7 @@ std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir
 
 namespace {
 
-importer::Model import_with(const importer::ImportOptions& given, const Options& options) {
-  importer::Model model = importer::import_model(options.paths[0], given);
+importer::Model in_precision(importer::Model model, const Options& options) {
   if (options.precision) ir::set_precision(model.graph, *options.precision);
   return model;
 }
@@ -123,45 +122,16 @@ importer::Model import_with(const importer::ImportOptions& given, const Options&
 }  // namespace
 
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types) {
-  return import_with({.dims = options.dims, .input_types = types}, options);
+  return in_precision(importer::import_model(options.paths[0], {.dims = options.dims, .input_types = types}),
+                      options);
 }
 
 importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types) {
-  importer::Model model = import_with({.dims = options.dims, .input_types = types, .assumed = 1}, options);
-  note_assumed(model, options);
-  return model;
-}
-
-namespace {
-
-// A pool over an image of one pixel leaves nothing, and all that follows is empty or no number.
-std::string empty_value(const ir::Graph& graph) {
-  for (const ir::Op& op : graph.ops) {
-    for (ir::ValueId id : op.outputs) {
-      if (!id.valid()) continue;
-      const ir::Type& type = graph[id].type;
-      const bool is_data = type.is_tensor() && is_float(type.element) && type.is_static();
-      if (is_data && type.element_count() == 0)
-        return fmt::format(" ('{}' is {} then, which has no elements)", graph[id].name, to_string(type));
-    }
-  }
-  return "";
-}
-
-}  // namespace
-
-void note_assumed(const importer::Model& model, const Options& options) {
-  const importer::OpenDims& open = model.info.open;
-  if (open.names.empty()) return;
-  std::string taken = fmt::format("1 taken for {}: others by", fmt::join(open.names, ", "));
-  for (const std::string& name : open.names) taken += fmt::format(" --dim {}=2", ir::shell_word(name));
-  importer::Model sized = model;
-  try {
-    optimize(sized);
-  } catch (const Error& error) {
-    throw Error("{} ({})", error.what(), taken);
-  }
-  print_notes({taken + empty_value(sized.graph)}, options);
+  const importer::ImportOptions given{
+      .dims = options.dims, .input_types = types, .assumed = importer::kOneForAll};
+  SizedModel sized = with_working_sizes(importer::import_model(options.paths[0], given));
+  if (!sized.taken.empty()) print_notes({sized.taken}, options);
+  return in_precision(std::move(sized.model), options);
 }
 
 ir::Datum in_precision(const ir::Datum& datum, const Options& options) {

@@ -27,11 +27,8 @@ std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir
 /// The model of --dim and --precision, with the dimensions that `types` of inputs bind.
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types = {});
 
-/// The same, with 1 for dimensions that are open after that, which a note says.
+/// The same, with sizes that work for dimensions that are open after that (with_working_sizes), which a note says.
 importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types = {});
-/// Says which dimensions 1 was taken for, and which value is empty by that. Error where the model cannot be
-/// so.
-void note_assumed(const importer::Model& model, const Options& options);
 
 /// The data in the precision of --precision.
 ir::Datum in_precision(const ir::Datum& datum, const Options& options);

@@ -141,11 +141,12 @@ std::string line_of(const std::vector<std::string>& words) {
 }
 
 std::string command_of(const Options& options, const json& document, const std::string& options_file,
-                       const std::vector<std::string>& assumed) {
+                       const std::map<std::string, std::int64_t>& assumed) {
   const Command command = options.trains ? Command::Train : Command::Run;
   std::vector<std::string> words{"podium", std::string(row_of(command).name), options.paths[0]};
   add_given(options, command, words);
-  for (const std::string& name : assumed) words.insert(words.end(), {"--dim", name + "=1"});
+  for (const auto& [name, size] : assumed)
+    words.insert(words.end(), {"--dim", fmt::format("{}={}", name, size)});
   StrategyFlags flags = flags_of(document);
   if (!flags.no_flags.empty()) {
     words.insert(words.end(), {"--options", options_file});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -27,9 +28,9 @@ StrategyFlags flags_of(const nlohmann::json& document, Defaults defaults = Defau
 std::string line_of(const std::vector<std::string>& words);
 
 /// The command that runs, or trains, the command line's model under the strategy: with the options file where
-/// flags alone cannot say it, and 1 for the dimensions that it was taken for. Without data to train on it is
-/// an estimate.
-std::string command_of(const Options& options, const nlohmann::json& document,
-                       const std::string& options_file, const std::vector<std::string>& assumed);
+/// flags alone cannot say it, and the sizes that were taken for dimensions. Without data to train on it is an
+/// estimate.
+std::string command_of(const Options& options, const nlohmann::json& document, const std::string& options_file,
+                       const std::map<std::string, std::int64_t>& assumed);
 
 }  // namespace podium::cli

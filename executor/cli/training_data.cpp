@@ -71,7 +71,7 @@ ir::Type bound_type(const ir::Type& declared, const ir::Tensor* array, int sampl
 Samples read_samples(const std::pair<const char*, const char*>& options, const NamedFiles& inputs,
                      const NamedFiles& targets, const importer::Signature& signature,
                      const SampleAxes& axes) {
-  Samples samples{.axes = axes};
+  Samples samples{.axes = axes, .flag = fmt::format("--{}", options.first)};
   for (const auto& named : inputs) add_file(samples, options.first, named, signature);
   for (const auto& named : targets) add_file(samples, options.second, named, signature);
   return samples;

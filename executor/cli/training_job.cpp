@@ -3,6 +3,8 @@
 // labels count, and the held-out samples.
 #include "executor/cli/training_job.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -18,6 +20,7 @@
 #include "ir/nearest.h"
 #include "ir/optimizer_spec.h"
 #include "ir/passes/add_loss.h"
+#include "ir/shell_word.h"
 
 namespace podium::cli {
 namespace {
@@ -158,14 +161,37 @@ TrainingJob start_job(const Options& options) {
   return job;
 }
 
+bool is_number(const ir::Type& type) {
+  return ir::is_float(type.element) && type.has_rank && type.rank() == 0;
+}
+
+// "--loss-tensor loss or --loss cross-entropy --output scores", of the model's own outputs.
+std::string losses_to_type(const ir::Graph& graph, const Options& options) {
+  std::vector<std::string> flags;
+  std::string scores;
+  for (ir::ValueId id : graph.outputs) {
+    const ir::Value& output = graph[id];
+    if (is_number(output.type)) {
+      flags.push_back("--loss-tensor " + ir::shell_word(output.name));
+    } else if (scores.empty() && ir::is_float(output.type.element)) {
+      scores = " --output " + ir::shell_word(output.name);
+    }
+  }
+  if (flags.empty()) flags.emplace_back("--loss-tensor NAME of a scalar in the graph");
+  flags.push_back("--loss cross-entropy (or another)" + scores +
+                  (needs_data(options) ? " --target NAME=FILE" : ""));
+  return fmt::format("{}", fmt::join(flags, " or "));
+}
+
+bool has_own_loss(const ir::Graph& graph) {
+  return graph.outputs.size() == 1 && is_number(graph[graph.outputs[0]].type);
+}
+
 // Where no loss is named: the only output, which is one number, can be nothing else.
 std::string own_loss(const TrainingJob& job) {
   const ir::Graph& graph = job.model.graph;
-  const auto is_number = [](const ir::Type& type) {
-    return ir::is_float(type.element) && type.has_rank && type.rank() == 0;
-  };
-  if (graph.outputs.size() != 1 || !is_number(graph[graph.outputs[0]].type))
-    throw UsageError("train: none found, one of --loss and --loss-tensor needed");
+  if (!has_own_loss(graph))
+    throw UsageError("train: no loss found, {} needed", losses_to_type(graph, job.options));
   const std::string& name = graph[graph.outputs[0]].name;
   print_notes({fmt::format("'{0}', the only output, is the loss (--loss-tensor {0})", name)}, job.options);
   return name;
@@ -197,14 +223,36 @@ TrainingJob make_training_job(const Options& options, importer::Model model) {
   return job;
 }
 
+namespace {
+
+// Names what the model takes, for who has named no file yet.
+[[noreturn]] void refuse_without_data(const Options& options) {
+  importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
+  infer_types(model, options.session.replicas);
+  std::string flags;
+  for (ir::ValueId id : model.graph.inputs) {
+    const ir::Value& input = model.graph[id];
+    flags += fmt::format(" --input {} ({})", ir::shell_word(input.name + "=FILE"),
+                         type_text(model.info.open, input.name, input.type));
+  }
+  const bool is_named = !options.train.loss.empty() || !options.train.loss_tensor.empty();
+  if (!options.train.loss.empty()) flags += " --target NAME=FILE (what the output should be)";
+  if (!is_named && !has_own_loss(model.graph)) flags += ", and a loss: " + losses_to_type(model.graph, options);
+  throw UsageError(
+      "train: no data found, needed:{}; .npy, .pb or IDX files with as many samples each, along their first "
+      "dimension (--estimate clocks a step without data)",
+      flags);
+}
+
+}  // namespace
+
 TrainingJob make_training_job(const Options& options) {
   const TrainOptions& train = options.train;
   TrainingJob job = start_job(options);
   const importer::Signature signature = importer::read_signature(options.paths[0]);
   const SampleAxes axes = sample_axes(train, signature);
   job.samples = read_samples({"input", "target"}, options.inputs, train.targets, signature, axes);
-  if (job.samples.arrays.empty() && needs_data(options))
-    throw UsageError("train: no data found, --input NAME=FILE needed");
+  if (job.samples.arrays.empty() && needs_data(options)) refuse_without_data(options);
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
   job.model = import_sized(options, types);
   if (!train.resume_file.empty()) resume_from_file(job.model, options, types);

@@ -51,6 +51,26 @@ std::string with_more_memory(const std::vector<ComparedStrategy>& strategies) {
   return "";
 }
 
+// "podium compare m.onnx --ipus 4": the command line, without a switch.
+std::string typed_without(const Options& options, std::string_view flag) {
+  std::vector<std::string> words{"podium", "compare", options.paths[0]};
+  for (const GivenFlag& given : options.given) {
+    if (given.name == flag) continue;
+    if (given.values.empty()) words.push_back("--" + given.name);
+    for (const std::string& value : given.values) words.insert(words.end(), {"--" + given.name, value});
+  }
+  return line_of(words);
+}
+
+// Of strategies that an estimate cannot clock.
+std::string left_to_a_run(const Options& options, const std::vector<ComparedStrategy>& strategies) {
+  const auto first = std::ranges::find_if(strategies, &ComparedStrategy::needs_run);
+  if (first == strategies.end()) return "";
+  return fmt::format("{} strategies are not clocked: {}\nto run them: {}\n",
+                     std::ranges::count_if(strategies, &ComparedStrategy::needs_run), ir::printable(first->refusal),
+                     ir::printable(typed_without(options, "estimate")));
+}
+
 // Of those that do not fit, the least full comes first.
 std::string nearest(const std::vector<ComparedStrategy>& strategies) {
   const auto large = std::find_if(strategies.begin(), strategies.end(),
@@ -82,7 +102,10 @@ std::string options_file_of(const Options& options, std::size_t place, const std
 
 std::string verdict(const Options& options, const Contestants& contestants,
                     const std::vector<ComparedStrategy>& strategies) {
-  if (!any_fits(strategies)) return nearest(strategies);
+  if (!any_fits(strategies)) {
+    const std::string run = left_to_a_run(options, strategies);
+    return run.empty() ? nearest(strategies) : run;
+  }
   const ComparedStrategy& best = strategies.front();
   std::string text = fmt::format("best: {} with {} samples/s{}\n", ir::printable(best.name),
                                  report::rate(rate_of(best)), against_one(strategies));

@@ -2,7 +2,7 @@
 // they go where a terminal is too narrow for all of them.
 #include "executor/report/comparison.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -88,6 +88,26 @@ std::vector<Column> columns_of(Columns columns) {
   return all;
 }
 
+// A line a reason, with the first that have it.
+std::string refusals(const std::vector<ComparedStrategy>& strategies) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const ComparedStrategy& strategy : strategies) {
+    if (strategy.refusal.empty() || strategy.needs_run) continue;
+    auto same = std::ranges::find(reasons, strategy.refusal, [](const auto& one) { return one.first; });
+    if (same == reasons.end()) same = reasons.insert(same, {strategy.refusal, {}});
+    same->second.push_back(strategy.name);
+  }
+  std::string text;
+  for (auto& [reason, names] : reasons) {
+    const std::size_t more = names.size() - std::min(names.size(), kMostNamed);
+    names.resize(names.size() - more);
+    text += fmt::format("not possible: {}{}: {}\n", fmt::join(names, "; "),
+                        more > 0 ? fmt::format("; and {} more", more) : "", reason);
+  }
+  return text;
+}
+
 // What a sample's time is made of: the way back from the end of the step by kind of work. All parts sum up to
 // the time.
 struct SampleTime {
@@ -150,17 +170,12 @@ std::string comparison_table(const std::vector<ComparedStrategy>& strategies, Co
     rows[0].push_back(column.head);
     importance.push_back(column.importance);
   }
-  std::string refused;
   for (const ComparedStrategy& strategy : strategies) {
-    if (!strategy.refusal.empty()) {
-      if (!strategy.needs_run)
-        refused += fmt::format("not possible: {}: {}\n", strategy.name, strategy.refusal);
-      continue;
-    }
+    if (!strategy.refusal.empty()) continue;
     rows.emplace_back();
     for (const Column& column : shown) rows.back().push_back(column.cell(strategy));
   }
-  return (rows.size() > 1 ? table(fold(std::move(rows), importance, width)) : "") + refused;
+  return (rows.size() > 1 ? table(fold(std::move(rows), importance, width)) : "") + refusals(strategies);
 }
 
 std::string sample_time_table(const std::vector<ComparedStrategy>& strategies, std::size_t width) {

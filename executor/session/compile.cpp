@@ -11,6 +11,7 @@
 #include "executor/session/pipeline_bound.h"
 #include "executor/session/place_model.h"
 #include "executor/session/tensor_parallel.h"
+#include "executor/session/working_sizes.h"
 #include "ir/gradients/expand_gradients.h"
 #include "ir/passes/follow_annotations.h"
 #include "ir/passes/make_training.h"
@@ -137,7 +138,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   const DeviceGroups groups = device_groups(model, checked.strategy);
   if (groups.named() > 1) check_processors(checked.strategy, groups.named(), checked.device);
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
-  if (checked.estimates || are_several(checked.strategy)) importer::check_sizes(model);
+  if (checked.estimates || are_several(checked.strategy)) require_sizes(model);
   if (task == Task::Training || !options.optimized) {
     check_annotations(model, checked.strategy, groups.devices);
     const Notes unheeded = unheeded_annotations(model, checked.strategy, task);

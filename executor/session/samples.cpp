@@ -2,6 +2,8 @@
 // by row and turned to that axis. What nobody has data for is drawn, as many samples as the others have.
 #include "executor/session/samples.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -9,6 +11,7 @@
 
 #include "executor/kernels/tools/kernel.h"
 #include "executor/session/random_input.h"
+#include "ir/shell_word.h"
 
 namespace podium {
 
@@ -100,11 +103,28 @@ void draw_missing(Samples& samples, const std::vector<HostTensor>& inputs, std::
   check_samples(samples, inputs);
 }
 
+namespace {
+
+void check_has_all(const Samples& samples, const std::vector<HostTensor>& inputs) {
+  std::vector<std::string> names;
+  std::vector<std::string> flags;
+  for (const HostTensor& input : inputs) {
+    if (samples.arrays.contains(input.name)) continue;
+    names.push_back(fmt::format("'{}'", input.name));
+    flags.push_back(
+        fmt::format("{} {} ({})", samples.flag, ir::shell_word(input.name + "=FILE"), to_string(whole_type(input))));
+  }
+  if (names.empty()) return;
+  throw Error("input{} {}: no data found, {} needed with {} samples", names.size() > 1 ? "s" : "",
+              fmt::join(names, ", "), fmt::join(flags, " "), samples.count);
+}
+
+}  // namespace
+
 void check_samples(const Samples& samples, const std::vector<HostTensor>& inputs) {
+  check_has_all(samples, inputs);
   for (const HostTensor& input : inputs) {
     const auto found = samples.arrays.find(input.name);
-    if (found == samples.arrays.end())
-      throw Error("input '{}': no data found, --input {}=FILE needed", input.name, input.name);
     const ir::Type type = whole_type(input);
     const std::int64_t batch = samples_of_micro_batch(input, samples.axes);
     const std::int64_t needed = type.element_count() / std::max<std::int64_t>(batch, 1);

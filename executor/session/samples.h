@@ -20,6 +20,7 @@ struct Samples {
   std::map<std::string, std::string> files = {};  ///< for errors: "--input image=FILE"
   SampleAxes axes = {};
   std::int64_t count = 0;
+  std::string flag = "--input";  ///< that names a file, for errors
 };
 
 /// An array of micro-batches, or of one, whose samples lie on `axis`, with the samples first; `ready` counts

@@ -14,6 +14,7 @@
 #include "annotate/tensor_parallel.h"
 #include "executor/session/sized_graph.h"
 #include "executor/session/tensor_cuts.h"
+#include "executor/session/working_sizes.h"
 #include "importer/sharding.h"
 
 namespace podium {
@@ -128,7 +129,7 @@ int group_of(const TensorParallelism& cut) {
 annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParallelism& cut) try {
   // Rows of tokens are cut in each sequence, so that their number is part of the cut; so is that of rows of
   // images.
-  if (cut.cuts_tokens || cut.context_groups > 1 || cut.spatial_groups > 1) importer::check_sizes(model);
+  if (cut.cuts_tokens || cut.context_groups > 1 || cut.spatial_groups > 1) require_sizes(model);
   const SizedGraph sized = infer_sizes(model.graph);
   const annotate::TensorParallelOptions options{
       .devices = cut.devices,

@@ -139,7 +139,7 @@ TEST(CompareTraining, RefusesWhatMakesNoStep) {
   };
   expect_usage("podium compare " + model + " --optimizer sgd", "--optimizer found, --train needed with it");
   expect_usage(compare(model, ""), "--optimizer needed");
-  expect_usage("podium compare " + model + " --train --optimizer sgd", "one of --loss and --loss-tensor");
+  expect_usage("podium compare " + model + " --train --optimizer sgd", "no loss found, --loss-tensor NAME");
   const ProgramResult result = run_program(compare(model, "--optimizer sgd --micro-batch 3"));
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, StartsWith("error: " + model));

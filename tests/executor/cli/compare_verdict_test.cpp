@@ -139,6 +139,13 @@ TEST_F(Verdict, SeveralNumbersOfProcessorsMakeATableOfScaling) {
                                        "to run it: podium run .* --ipus 4 .*\n$"));
 }
 
+TEST_F(Verdict, AProcessorThatGivesAsMuchOverAnyNumberIsNotTold) {
+  const ProgramResult result =
+      run_program("podium compare " + made("mnist-cnn") + " --ipus 2,4 --estimate --quiet");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("best: one processor, 4 replicas over 4 with "),
+                                Not(HasSubstr("a processor gives the most"))));
+}
+
 TEST_F(Verdict, ReplicasThatAreAskedForNarrowTheList) {
   const std::string command = "podium compare " + made("mnist-cnn") + " --no-verify --quiet ";
   const ProgramResult result = run_program(command + "--ipus 4 --replicas 2");

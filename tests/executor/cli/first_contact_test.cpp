@@ -110,28 +110,79 @@ TEST_F(FirstContact, DynamicModelsOfFiveKindsGoThroughEveryCommand) {
   }
 }
 
-TEST_F(FirstContact, ASizeOfOneThatLeavesNothingIsSaid) {
+TEST_F(FirstContact, WhereOneLeavesNothingTheSmallestSizeThatLeavesSomethingIsTaken) {
   const std::string pool = folder.write("pool.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
       g (float[1,2,height,width] x) => (float[1,2,1,1] y) {
         p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)
         y = GlobalAveragePool(p)
       })");
   EXPECT_THAT(run_program("podium compare " + pool + " --ipus 2 --estimate").err,
-              HasSubstr("note: 1 taken for height, width: others by --dim height=2 --dim width=2 ('p' is "
-                        "float[1,2,0,0] then, which has no elements)\n"));
+              HasSubstr("note: 2 taken for height, width: others by --dim height=4 --dim width=4 (with 1 for all of "
+                        "them: 'p' is float[1,2,0,0], which has no elements)\n"));
 }
 
-TEST_F(FirstContact, ASizeOfOneThatCannotBeIsNamedWithTheFlags) {
+// A network that halves images four times and joins what it has enlarged again takes multiples of 16.
+TEST_F(FirstContact, AUNetOfOpenSizesGetsSizesThatWorkInEveryCommand) {
+  const std::string unet = folder.file("unet.onnx");
+  const std::string made = "podium-models unet classes=2 channels=4 shapes=dynamic loss=cross-entropy -o ";
+  ASSERT_EQ(run_program(made + unet).status, 0);
+  const ProgramResult unsized = run_program("podium run " + unet);
+  EXPECT_EQ(unsized.status, 1);
+  EXPECT_THAT(unsized.err, HasSubstr("sizes needed, such as --dim batch=2 --dim height=32 --dim width=32\n"));
+  EXPECT_EQ(run_program("podium run " + unet + flags_in(unsized.err)).status, 0);
+  for (const std::string& command :
+       {"podium info " + unet, "podium compare " + unet + " --ipus 4 --estimate",
+        "podium annotate " + unet + " --auto pipeline --ipus 4 -o " + folder.file("placed.onnx"),
+        "podium train " + unet + " --loss-tensor loss --optimizer sgd --estimate"}) {
+    const ProgramResult result = run_program(command);
+    EXPECT_EQ(result.status, 0) << command << result.err;
+    EXPECT_THAT(result.err, HasSubstr("note: 1 taken for batch, 16 for height, width: others by --dim batch=2 "
+                                      "--dim height=32 --dim width=32 (with 1 for all of them: "))
+        << command;
+    EXPECT_EQ(run_program(command + flags_in(result.err)).status, 0) << command;
+  }
+  EXPECT_THAT(run_program("podium compare " + unet + " --ipus 4 --estimate --quiet").out,
+              HasSubstr("--dim batch=1 --dim height=16 --dim width=16"));
+}
+
+TEST_F(FirstContact, AModelThatNoUsualSizeFitsSaysWhatDoesNotAndWhereToGiveSizes) {
   const std::string skip = folder.write("skip.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
-      g (float[1,width] x) => (float[1,width] y) <float[3] w = {1, 2, 3}, int64[2] shape = {1, 3}> {
+      g (float[1,width] x) => (float[1,width] y) <float[5] w = {1, 2, 3, 4, 5}, int64[2] shape = {1, 5}> {
         r = Reshape(x, shape)
         y = Add(r, w)
       })");
   EXPECT_THAT(run_program("podium compare " + skip + " --ipus 2 --estimate").err,
-              AllOf(HasSubstr("node"), HasSubstr("(1 taken for width: others by --dim width=2)\n")));
+              AllOf(HasSubstr("node"), HasSubstr("(1 taken for width, and no other size fits all of them: give "
+                                                 "them by --dim width=SIZE)\n")));
+  EXPECT_THAT(run_program("podium run " + skip + " --estimate").err,
+              HasSubstr("input 'x' is float[1,width]: sizes needed, such as --dim width=SIZE\n"));
   const ProgramResult info = run_program("podium info " + skip);
   EXPECT_EQ(info.status, 0);
-  EXPECT_THAT(info.err, HasSubstr("note: described without sizes, with 1 for width it cannot be: "));
+  EXPECT_THAT(info.err, HasSubstr("note: described without sizes: "));
+  EXPECT_EQ(run_program("podium run " + skip + " --dim width=5").status, 0);
+}
+
+TEST_F(FirstContact, TrainingNamesTheInputsThatItWantsAndTheLossesThatThereAre) {
+  const std::string digits = folder.file("digits.onnx");
+  ASSERT_EQ(run_program("podium-models mnist-mlp shapes=dynamic loss=cross-entropy -o " + digits).status, 0);
+  const ProgramResult without = run_program("podium train " + digits + " --optimizer sgd");
+  EXPECT_EQ(without.status, 2);
+  EXPECT_EQ(without.err,
+            "error: train: no data found, needed: --input image=FILE (float[batch,1,28,28]) --input label=FILE "
+            "(int64[batch]); .npy, .pb or IDX files with as many samples each, along their first dimension "
+            "(--estimate clocks a step without data)\n");
+  importer::write_npy(ir::Tensor::of<float>({4, 1, 28, 28}, std::vector<float>(4 * 784, 0.5F)),
+                      folder.file("images.npy"));
+  const std::string image = " --input image=" + folder.file("images.npy");
+  EXPECT_THAT(run_program("podium train " + digits + " --optimizer sgd --loss-tensor loss" + image).err,
+              HasSubstr("input 'label': no data found, --input label=FILE (int64[1]) needed with 4 samples\n"));
+  EXPECT_THAT(run_program("podium train " + model + " --optimizer sgd").err,
+              HasSubstr("--input label=FILE (int64[batch]), and a loss: --loss-tensor NAME of a scalar in the graph or "
+                        "--loss cross-entropy (or another) --output y --target NAME=FILE; .npy"));
+  const ProgramResult lossless = run_program("podium train " + model + " --optimizer sgd --estimate");
+  EXPECT_EQ(lossless.status, 2);
+  EXPECT_THAT(lossless.err, HasSubstr("train: no loss found, --loss-tensor NAME of a scalar in the graph or --loss "
+                                      "cross-entropy (or another) --output y needed\n"));
 }
 
 TEST_F(FirstContact, DataOfAPipelineAloneTellTheSizesOfItsMicroBatches) {

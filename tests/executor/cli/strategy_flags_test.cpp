@@ -54,7 +54,7 @@ TEST(StrategyFlags, ACommandKeepsWhatWasTypedBesideTheStrategy) {
   Options options = parse(Command::Compare, {"my model.onnx", "--dim", "batch=2", "--device", "ipu-pod16",
                                              "--ipus", "4", "--report", "r.json", "--verify-only", "1"});
   EXPECT_EQ(
-      command_of(options, {{"numIPUs", 4}, {"virtualGraphMode", "Auto"}}, "o.json", {"seq"}),
+      command_of(options, {{"numIPUs", 4}, {"virtualGraphMode", "Auto"}}, "o.json", {{"seq", 1}}),
       "podium run 'my model.onnx' --dim batch=2 --device ipu-pod16 --dim seq=1 --ipus 4 --virtual-graph-mode "
       "auto");
   EXPECT_EQ(command_of(options, {{"numIPUs", 4}, {"constantWeights", false}}, "o.json", {}),

@@ -149,7 +149,8 @@ TEST(Train, TakesALossOfTheModel) {
   EXPECT_THAT(run_program(told).err,
               HasSubstr("note: 'loss', the only output, is the loss (--loss-tensor loss)\n"));
   expect_refused(train(small_model(folder), "--micro-batch 20"), 2,
-                 "none found, one of --loss and --loss-tensor needed");
+                 "no loss found, --loss-tensor NAME of a scalar in the graph or --loss cross-entropy (or another) "
+                 "--output scores --target NAME=FILE needed");
 }
 
 TEST(Train, PrintsALossEveryFewStepsWhenAsked) {

@@ -107,6 +107,13 @@ TEST(Comparison, SaysWhyOneIsSlowerThanTheOneBefore) {
       "as slow takes as long as slow\n");
 }
 
+TEST(Comparison, SaysAReasonOnceForAllThatHaveIt) {
+  std::vector<ComparedStrategy> refused;
+  for (const char* name : {"a", "b", "c", "d", "e"}) refused.push_back({.name = name, .refusal = "no room"});
+  refused.insert(refused.begin() + 1, {.name = "x", .refusal = "no link"});
+  EXPECT_EQ(comparison_table(refused), "not possible: a; b; c; and 2 more: no room\nnot possible: x: no link\n");
+}
+
 TEST(Comparison, WhatOnlyARunClocksIsNotImpossible) {
   EXPECT_EQ(comparison_table({{.name = "a", .refusal = "decided by data", .needs_run = true}}), "");
 }
