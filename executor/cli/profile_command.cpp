@@ -21,10 +21,12 @@
 #include "executor/cli/write_file.h"
 #include "executor/report/page.h"
 #include "executor/report/profile.h"
+#include "executor/session/check_options.h"
 #include "executor/session/clock.h"
 #include "executor/session/json_rows.h"
 #include "executor/sim/block_ops.h"
 #include "ir/glob.h"
+#include "ir/shell_word.h"
 
 namespace podium::cli {
 namespace {
@@ -148,12 +150,19 @@ report::Profile profile_training(const Options& options) {
   });
 }
 
+// An estimate cannot know sizes that data decide; a run does, and clocks what it has seen.
+InferenceSession estimated(const Options& options, const importer::Model& model) try {
+  return InferenceSession(model, clocked_session(options));
+} catch (const DecidedByData& error) {
+  throw Error("{} (podium run {} --explain runs it and says where the time goes)", error.what(),
+              ir::shell_word(options.paths[0]));
+}
+
 report::Profile profile_inference(const Options& options) {
   const importer::Model model = import_sized(options);
   show_activity("preparing", options);
-  const SessionOptions settings = clocked_session(options);
   return in_model(options, [&] {
-    const InferenceSession session(model, settings);
+    const InferenceSession session = estimated(options, model);
     print_notes(session.notes(), options);
     auto real = options.profile.is_real ? run_for_real(options, model) : std::vector<report::RealOp>();
     return profile_of(options, session, model.graph, {}, std::move(real));

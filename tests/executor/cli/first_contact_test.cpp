@@ -162,6 +162,16 @@ TEST_F(FirstContact, AModelThatNoUsualSizeFitsSaysWhatDoesNotAndWhereToGiveSizes
   EXPECT_EQ(run_program("podium run " + skip + " --dim width=5").status, 0);
 }
 
+TEST_F(FirstContact, AProfileOfWhatOnlyDataDecideSaysTheCommandThatRunsIt) {
+  const std::string found = folder.write("found.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
+      g (float[n] x) => (int64[r,k] y) { y = NonZero(x) })");
+  const ProgramResult result = run_program("podium profile " + found);
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("is decided by data: a run is needed, not an estimate (podium run " + found +
+                                    " --explain runs it and says where the time goes)\n"));
+  EXPECT_EQ(run_program("podium run " + found + " --explain --dim n=4").status, 0);
+}
+
 TEST_F(FirstContact, TrainingNamesTheInputsThatItWantsAndTheLossesThatThereAre) {
   const std::string digits = folder.file("digits.onnx");
   ASSERT_EQ(run_program("podium-models mnist-mlp shapes=dynamic loss=cross-entropy -o " + digits).status, 0);
