@@ -5,6 +5,8 @@
 // is placed on groups first, as on processors, and cut over the devices of each behind that.
 #include "executor/session/tensor_parallel.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <set>

@@ -3,15 +3,17 @@ import {colour, el, picture} from "./dom.js";
 import {kBusy} from "./colours.js";
 import {byteCount, duration, shortText} from "./format.js";
 
-const kTogetherLeft = 60;
+const kTogetherLeft = 72;
 const kTogetherLane = 10;
 const kTogetherHead = 20;
 const kTogetherMemory = 130;
 const kTogetherAxis = 22;
+const kTogetherFont = "11px system-ui, sans-serif";
 const kLinesOfTwo = ["#0072b2", "#d55e00"];
 
 function drawLanes(context, row, top, x) {
   const bin = row.run.seconds / row.sketch.lanes[0].length;
+  const every = row.sketch.lanes.length <= 8 ? 1 : 4;
   row.sketch.lanes.forEach((letters, lane) => {
     const y = top + lane * kTogetherLane;
     for (let i = 0; i < letters.length;) {
@@ -22,9 +24,11 @@ function drawLanes(context, row, top, x) {
       context.fillRect(x(i * bin), y, Math.max(0.5, x(end * bin) - x(i * bin)), kTogetherLane - 1);
       i = end;
     }
-    if (lane % 4 !== 0) return;
+    if (lane % every !== 0) return;
     context.fillStyle = colour("ink");
+    context.font = "9px system-ui, sans-serif";
     context.fillText(`ipu ${lane}`, 4, y + kTogetherLane - 2);
+    context.font = kTogetherFont;
   });
 }
 
@@ -55,7 +59,9 @@ function drawMemory(context, rows, top, x) {
   context.moveTo(x(0), y(limit));
   context.lineTo(x(Infinity), y(limit));
   context.stroke();
-  context.fillText(`limit ${byteCount(limit)}`, x(0) + 4, y(limit) - 3);
+  context.textAlign = "right";
+  context.fillText(`limit ${byteCount(limit)}`, x(Infinity) - 4, y(limit) + 12);
+  context.textAlign = "left";
 }
 
 /// `rows`: one or two strategies as the comparison has them. Nothing of strategies without a sketch.
@@ -71,7 +77,7 @@ export function onOneAxis(rows) {
     (context, width, height) => {
       const x = (time) =>
         kTogetherLeft + (Math.min(time, longest) / longest) * (width - kTogetherLeft - 8);
-      context.font = "11px system-ui, sans-serif";
+      context.font = kTogetherFont;
       let top = 0;
       drawn.forEach((row, i) => {
         context.fillStyle = colour("ink");
