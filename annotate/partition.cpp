@@ -46,6 +46,7 @@ class Partitioner {
       : training_(whole),
         whole_(whole.graph),
         ops_(whole.graph.ops),
+        makers_(producers(whole.graph)),
         plan_(plan),
         said_(plan.ops),
         held_(whole_, plan, made_.training.graph) {}
@@ -53,8 +54,10 @@ class Partitioner {
   Partitioned run() {
     out().name = whole_.name;
     hold_inputs();
+    made_.ops.resize(ops_.size(), Cut::Apart);
     for (std::size_t i : in_order_of_stages()) {
       const Op& op = ops_[i];
+      at_ = i;
       held_.set_node(op.name, place_of(i));
       try {
         add_op(op);
@@ -302,6 +305,7 @@ class Partitioner {
     if (is_cut_along_steps(op)) return add_steps(op);
     const OpCut cut = plan_cut(op, typed);
     if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
+    if (cut.pieces() == Pieces::Summands) note_op(Cut::Summed);
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const ValueId id = op.inputs[i];
@@ -357,7 +361,13 @@ class Partitioner {
     return annotate::boxes_of(held_[id]);
   }
 
+  // Of the steps of an op the first to be noted is the op itself.
+  void note_op(Cut cut) {
+    if (made_.ops[at_] == Cut::Apart) made_.ops[at_] = cut;
+  }
+
   void add_steps(const Op& op) {
+    note_op(Cut::InSteps);
     const std::int64_t known = std::ssize(whole_.values);
     const std::vector<Op> steps = steps_of(whole_, op);
     held_.grow();
@@ -388,6 +398,7 @@ class Partitioner {
 
   // What is added to summands is added to the first of each box.
   void pass_sums(const Op& op, const TypedOp& typed, const OpCut& cut) {
+    note_op(Cut::Passed);
     Boxes firsts;
     for (ValueId id : inputs_of(op)) {
       if (is_sum(held_[id]) && firsts.empty()) firsts = held_.first_of_each_box(id);
@@ -807,7 +818,9 @@ class Partitioner {
     }
     wanted[device] = all;
     held_.set_node({}, held_[id].place);
-    const ValueId value = held_.bring_all(id, wanted, Context::MicroBatch)[device];
+    const ir::OpId maker = makers_[id];
+    const Context context = maker.valid() ? context_of(training_.graph[maker]) : Context::MicroBatch;
+    const ValueId value = held_.bring_all(id, wanted, context)[device];
     out()[value].name = whole_[id].name;
     return value;
   }
@@ -815,6 +828,8 @@ class Partitioner {
   const ir::Training& training_;
   Graph whole_;                ///< with the values of steps that ops are written as
   const std::vector<Op> ops_;  ///< of the whole graph
+  const ir::IdMap<ValueId, ir::OpId> makers_;
+  std::size_t at_ = 0;  ///< the op that is being added
   const ShardingPlan& plan_;
   std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps
   Partitioned made_;

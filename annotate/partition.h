@@ -61,10 +61,19 @@ struct CutVariable {
   std::vector<Part> parts;
 };
 
+/// How the devices' results of an op are those of one device.
+enum class Cut : std::uint8_t {
+  Apart,   ///< element by element: each is made as one device makes it
+  Summed,  ///< what one device sums up is summed up in parts, which are added
+  Passed,  ///< it adds to the summands of a sum, or moves them, before they are added up
+  InSteps  ///< steps that reduce parts do it instead of the op (op_steps.h)
+};
+
 struct Partitioned {
   ir::Training training;
   std::vector<CutVariable> variables;
   std::vector<Resharding> reshardings;  ///< in the order of the graph
+  std::vector<Cut> ops = {};            ///< of the whole graph, in its order
 };
 
 /// Each op becomes one an own device of its group that computes a part of it, with its device as annotation

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <optional>
 
 #include "executor/cli/clocked_run.h"
@@ -98,6 +100,8 @@ std::vector<ComparedStrategy> compute(const Contestants& contestants, const std:
       contestants.attempt(chosen, Trial::Numbers, contestants.device, [&](const ComparedStrategy& one) {
         show(fmt::format("  {:<{}}  {}\n", ir::printable(one.name), widest,
                          ir::printable(numbers_text(one, options.relative))));
+        if (one.oracle)
+          show(fmt::format("  {:<{}}  {}\n", "", widest, ir::printable(report::sentence(*one.oracle))));
         flush_shown();
         const std::string next = ++done < chosen.size() ? chosen[done].name : "";
         progress.advance(1, next);
@@ -176,6 +180,24 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
   return largest <= tolerance;
 }
 
+// Whether no strategy that was followed parts from one processor; counts them.
+bool none_parts(const std::vector<ComparedStrategy>& strategies) {
+  std::array<int, 4> counts{};
+  for (const ComparedStrategy& strategy : strategies) {
+    if (strategy.oracle) ++counts[static_cast<std::size_t>(strategy.oracle->judgement())];
+  }
+  const auto count = [&](report::Judgement judgement) { return counts[static_cast<std::size_t>(judgement)]; };
+  const int parts = count(report::Judgement::Parts);
+  if (std::accumulate(counts.begin(), counts.end(), 0) == 0) return true;
+  show(fmt::format(
+      "op by op beside one processor: {} equal to the bit, {} but for the order of sums, {} part{}\n",
+      count(report::Judgement::EqualToTheBit), count(report::Judgement::Explained), parts,
+      count(report::Judgement::NotJudged) == 0
+          ? ""
+          : fmt::format(", {} not judged", count(report::Judgement::NotJudged))));
+  return parts == 0;
+}
+
 std::vector<report::WhatIf> what_ifs_of_best(const Options& options, const Contestants& contestants,
                                              const std::vector<ComparedStrategy>& strategies) {
   constexpr std::size_t kMostOps = 6000;
@@ -191,7 +213,8 @@ std::vector<report::WhatIf> what_ifs_of_best(const Options& options, const Conte
 
 int finish(const Options& options, const Contestants& contestants,
            std::vector<ComparedStrategy>& strategies) {
-  const bool agreed = agree(strategies, options.relative);
+  const bool is_near = agree(strategies, options.relative);
+  const bool agreed = none_parts(strategies) && is_near;
   if (any_fits(strategies))
     strategies.front().run.what_ifs = what_ifs_of_best(options, contestants, strategies);
   report::ComparedModel model{.name = options.paths[0]};
@@ -302,6 +325,18 @@ int compare_scaling(const Options& options) {
   return any ? kDone : kDoesNotFit;
 }
 
+// Nothing is followed where nothing is computed.
+void refuse_an_idle_oracle(const Options& options) {
+  if (!options.compare.oracle) return;
+  const auto refuse = [](std::string_view other) {
+    throw UsageError(
+        "compare: --oracle and {} found: the oracle follows what is computed, leave out one of them", other);
+  };
+  if (options.estimate) refuse("--estimate");
+  if (options.compare.verified == 0) refuse("--no-verify");
+  if (!options.compare.processors.empty()) refuse("several numbers for --ipus");
+}
+
 // A flag that acts on nothing would be taken for a choice.
 void refuse_what_the_list_decides(const Options& options) {
   constexpr std::string_view kDecided[] = {"pipeline", "virtual-graph-mode"};
@@ -319,6 +354,7 @@ void refuse_what_the_list_decides(const Options& options) {
 
 int execute_compare(const Options& options) {
   refuse_what_the_list_decides(options);
+  refuse_an_idle_oracle(options);
   check_files_to_write(options);
   check_counts(options.session);
   if (!options.compare.processors.empty()) return compare_scaling(options);

@@ -23,13 +23,16 @@ compare::Setting setting_of(const Options& options) {
           .threads = options.threads,
           .replicas = options.session.replicas,
           .estimate = options.estimate,
-          .draws = !options.html_file.empty()};
+          .draws = !options.html_file.empty(),
+          .oracle_steps = options.compare.oracle ? options.compare.oracle_steps : 0,
+          .tolerance = options.relative};
 }
 
 compare::Setting setting_of(const compare::Setting& from, Trial trial, const device::Device& device) {
   compare::Setting setting = from;
   setting.device = device;
   setting.estimate = from.estimate || trial == Trial::Clock;
+  if (setting.estimate) setting.oracle_steps = 0;
   return setting;
 }
 

@@ -33,6 +33,8 @@ struct CompareOptions {
   std::string save_folder;      ///< gets the options and the command of each strategy
   std::optional<int> verified;  ///< so many of the best are computed; absent: all
   std::vector<int> processors;  ///< --ipus with several numbers: a table of scaling
+  bool oracle = false;          ///< values are followed op by op
+  int oracle_steps = 1;         ///< so many steps
 };
 
 /// What profile alone is told.

@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
+#include "executor/compare/oracle.h"
 #include "executor/compare/reference_run.h"
 #include "executor/session/check_options.h"
 #include "executor/session/host_arrays.h"
@@ -48,8 +50,39 @@ void run_numbers(InferenceSession& session, const ReferenceRun& reference, const
   compared.difference = reference.difference(outputs, micro_batches);
 }
 
+/// What one processor makes of the steps of strategies that are followed, by the micro-batches of a step.
+using PlainByLength = std::map<int, PlainSteps>;
+
+InputsOfStep steps_of(const ReferenceRun& reference, int micro_batches) {
+  return [&reference, micro_batches](int step, const std::vector<executor::HostTensor>& /*inputs*/) {
+    return reference.inputs(micro_batches, step * micro_batches);
+  };
+}
+
+SessionOptions followed(const InferenceContest& contest, const Strategy& strategy) {
+  const Setting& setting = contest.setting;
+  return watching(
+      {.seed = setting.seed, .threads = setting.threads, .optimized = true, .strategy = strategy});
+}
+
+report::OracleVerdict ask_oracle(const InferenceContest& contest, const ReferenceRun& reference,
+                                 const PlainByLength& plain, const Candidate& candidate) {
+  const Setting& setting = contest.setting;
+  if (const auto reason = why_not_judged(candidate.strategy, Task::Inference)) return {.why_not = *reason};
+  const int micro_batches = micro_batches_of(candidate.strategy);
+  SessionOptions options = followed(contest, candidate.strategy);
+  options.device = setting.device;
+  try {
+    InferenceSession session(placed(contest, candidate), options);
+    return judge(session, plain.at(micro_batches), steps_of(reference, micro_batches),
+                 {.tolerance = setting.tolerance, .seed = setting.seed, .threads = setting.threads});
+  } catch (const Error& error) {
+    return {.why_not = error.what()};
+  }
+}
+
 void try_candidate(const InferenceContest& contest, const std::optional<ReferenceRun>& reference,
-                   const Candidate& candidate, ComparedStrategy& compared) {
+                   const PlainByLength& plain, const Candidate& candidate, ComparedStrategy& compared) {
   const Setting& setting = contest.setting;
   const auto start = WallClock::now();
   InferenceSession session(placed(contest, candidate), {.seed = setting.seed,
@@ -62,6 +95,8 @@ void try_candidate(const InferenceContest& contest, const std::optional<Referenc
                                                         .estimate = setting.estimate});
   compared.run.prepare_seconds = seconds_since(start);
   if (reference && session.can_run()) run_numbers(session, *reference, candidate, compared);
+  if (reference && session.can_run() && setting.oracle_steps > 0)
+    compared.oracle = ask_oracle(contest, *reference, plain, candidate);
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();
 }
@@ -71,7 +106,22 @@ std::optional<ReferenceRun> run_reference(const InferenceContest& contest,
   if (contest.setting.estimate) return std::nullopt;
   int most = 1;
   for (const Candidate& candidate : candidates) most = std::max(most, micro_batches_of(candidate.strategy));
+  most *= std::max(1, contest.setting.oracle_steps);
   return ReferenceRun(contest.optimized, most, contest.given, contest.setting);
+}
+
+PlainByLength run_plain_steps(const InferenceContest& contest, const std::optional<ReferenceRun>& reference,
+                              const std::vector<Candidate>& candidates) {
+  PlainByLength plain;
+  if (!reference || contest.setting.oracle_steps == 0) return plain;
+  for (const Candidate& candidate : candidates) {
+    const int micro_batches = micro_batches_of(candidate.strategy);
+    if (plain.contains(micro_batches)) continue;
+    InferenceSession session(contest.optimized, followed(contest, {.batches_per_step = micro_batches}));
+    plain[micro_batches] =
+        run_plainly(session, contest.setting.oracle_steps, steps_of(*reference, micro_batches));
+  }
+  return plain;
 }
 
 }  // namespace
@@ -80,9 +130,10 @@ std::vector<ComparedStrategy> compare_inference(const InferenceContest& contest,
                                                 const std::vector<Candidate>& candidates,
                                                 const Advance& advance) {
   const std::optional<ReferenceRun> reference = run_reference(contest, candidates);
+  const PlainByLength plain = run_plain_steps(contest, reference, candidates);
   const std::int64_t samples = samples_of(contest.optimized.graph);
   const auto run = [&](const Candidate& candidate, ComparedStrategy& compared) {
-    try_candidate(contest, reference, candidate, compared);
+    try_candidate(contest, reference, plain, candidate, compared);
   };
   return attempt_all(candidates, contest.setting, samples, run, advance);
 }

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "executor/compare/oracle.h"
 #include "executor/compare/results.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/stopwatch.h"
@@ -53,10 +54,14 @@ class Contest {
 
  private:
   void train(TrainingSession& session, const Strategy& settings) const;
+  InputsOfStep steps_of(std::int64_t samples) const;
+  void run_plain_steps(const Step& step, const Strategy& settings);
+  report::OracleVerdict ask_oracle(const Candidate& candidate, const importer::Model& model) const;
   double difference(const TrainingSession& session, const Strategy& settings) const;
 
   TrainingContest given_;
   std::map<Step, TensorsByName> references_;  // weights after the step
+  std::map<Step, PlainSteps> plain_;          // what strategies that are followed are held against
 };
 
 void Contest::train(TrainingSession& session, const Strategy& settings) const {
@@ -64,6 +69,42 @@ void Contest::train(TrainingSession& session, const Strategy& settings) const {
   std::iota(rows.begin(), rows.end(), 0);
   for (std::int64_t& row : rows) row %= given_.samples.count;
   session.run(take_rows(given_.samples, rows, session.inputs()));
+}
+
+// Each step takes the samples behind those of the step before, over and over again.
+InputsOfStep Contest::steps_of(std::int64_t samples) const {
+  return [this, samples](int step, const std::vector<executor::HostTensor>& inputs) {
+    std::vector<std::int64_t> rows(samples);
+    std::iota(rows.begin(), rows.end(), samples * step);
+    for (std::int64_t& row : rows) row %= given_.samples.count;
+    return take_rows(given_.samples, rows, inputs);
+  };
+}
+
+void Contest::run_plain_steps(const Step& step, const Strategy& settings) {
+  const Setting& setting = given_.setting;
+  TrainingSession session(
+      given_.model,
+      given_.options(watching({.seed = setting.seed, .threads = setting.threads, .strategy = settings})));
+  plain_[step] = run_plainly(session, setting.oracle_steps,
+                             steps_of(samples_of_step(session, given_.samples.axes, settings)));
+}
+
+report::OracleVerdict Contest::ask_oracle(const Candidate& candidate, const importer::Model& model) const {
+  const Setting& setting = given_.setting;
+  const Strategy& strategy = candidate.strategy;
+  if (const auto reason = why_not_judged(strategy, Task::Training)) return {.why_not = *reason};
+  try {
+    TrainingSession session(model, given_.options(watching({.seed = setting.seed,
+                                                            .threads = setting.threads,
+                                                            .strategy = strategy,
+                                                            .device = setting.device})));
+    return judge(session, plain_.at(step_of(strategy)),
+                 steps_of(samples_of_step(session, given_.samples.axes, strategy)),
+                 {.tolerance = setting.tolerance, .seed = setting.seed, .threads = setting.threads});
+  } catch (const Error& error) {
+    return {.why_not = error.what()};
+  }
 }
 
 // A weight that not all replicas share learns from a part of the samples.
@@ -91,10 +132,12 @@ void Contest::run_references(const std::vector<Candidate>& candidates) {
     TrainingSession session(
         given_.model,
         given_.options({.seed = setting.seed, .threads = setting.threads, .strategy = settings}));
-    draw_missing(given_.samples, session.inputs(), samples_of_step(session, given_.samples.axes, settings),
+    const std::int64_t samples = samples_of_step(session, given_.samples.axes, settings);
+    draw_missing(given_.samples, session.inputs(), samples * std::max(1, setting.oracle_steps),
                  setting.random_seed);
     train(session, settings);
     references_[step] = trained_weights(session);
+    if (setting.oracle_steps > 0) run_plain_steps(step, settings);
   }
 }
 
@@ -112,19 +155,20 @@ void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy
   importer::Model model = given_.model;
   apply_annotations(model, candidate, setting);
   auto start = WallClock::now();
-  TrainingSession session(std::move(model), given_.options({.seed = setting.seed,
-                                                            .threads = setting.threads,
-                                                            .strategy = candidate.strategy,
-                                                            .device = setting.device,
-                                                            .clock = true,
-                                                            .events = setting.draws,
-                                                            .estimate = setting.estimate}));
+  TrainingSession session(model, given_.options({.seed = setting.seed,
+                                                 .threads = setting.threads,
+                                                 .strategy = candidate.strategy,
+                                                 .device = setting.device,
+                                                 .clock = true,
+                                                 .events = setting.draws,
+                                                 .estimate = setting.estimate}));
   compared.run.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
     start = WallClock::now();
     train(session, candidate.strategy);
     compared.run.run_seconds = seconds_since(start);
     compared.difference = difference(session, candidate.strategy);
+    if (setting.oracle_steps > 0) compared.oracle = ask_oracle(candidate, model);
   }
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();

@@ -65,13 +65,16 @@ ReferenceRun::ReferenceRun(importer::Model model, int micro_batches,
   }
 }
 
-std::vector<ir::Datum> ReferenceRun::inputs(int micro_batches) const {
-  IR_CHECK(micro_batches <= micro_batches_, "{} micro-batches of {}", micro_batches, micro_batches_);
+std::vector<ir::Datum> ReferenceRun::inputs(int micro_batches, int first) const {
+  IR_CHECK(first + micro_batches <= micro_batches_, "{} micro-batches of {}", micro_batches, micro_batches_);
   std::vector<ir::Datum> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const ir::Type type = of_micro_batches(types_[i], micro_batches);
-    // The first micro-batches of all: memory that inputs_ keeps alive.
-    inputs.push_back(ir::Tensor::adopt(type.element, type.dims, inputs_[i].raw(), nullptr));
+    const std::size_t before =
+        inputs_[i].bytes() / static_cast<std::size_t>(micro_batches_) * static_cast<std::size_t>(first);
+    // Some micro-batches of all: memory that inputs_ keeps alive.
+    inputs.push_back(ir::Tensor::adopt(type.element, type.dims,
+                                       static_cast<const std::byte*>(inputs_[i].raw()) + before, nullptr));
   }
   return inputs;
 }

@@ -238,6 +238,7 @@ nlohmann::json comparison_json(const ComparedModel& model, const std::vector<Com
       entry["refused"] = strategy.refusal;
     }
     if (strategy.difference) entry["difference"] = *strategy.difference;
+    if (strategy.oracle) entry["oracle"] = to_json(*strategy.oracle);
     json["strategies"].push_back(std::move(entry));
   }
   return json;

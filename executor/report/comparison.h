@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/report/oracle.h"
 #include "executor/report/report.h"
 #include "executor/report/sketch.h"
 
@@ -17,6 +18,7 @@ struct ComparedStrategy {
   /// Largest |a - b| / max(1, |b|) over the outputs (for training: over the weights) against the reference
   /// run; empty when only estimated.
   std::optional<double> difference = {};
+  std::optional<OracleVerdict> oracle = {};  ///< where values were followed op by op
   std::optional<Sketch> sketch = {};  ///< where a page is asked for
 };
 

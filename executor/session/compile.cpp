@@ -126,6 +126,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
                          .clocks = options.clock,
                          .estimates = options.clock && options.estimate,
                          .events = options.events,
+                         .watches = options.watches,
                          .prepare = {.seed = options.seed,
                                      .threads = options.threads,
                                      .fuse = options.fuse,

@@ -21,6 +21,7 @@
 #include "executor/session/read_options.h"
 #include "executor/session/session.h"
 #include "executor/session/variable_store.h"
+#include "executor/session/watched.h"
 #include "ir/placement.h"
 #include "ir/training.h"
 
@@ -34,6 +35,7 @@ struct CheckedOptions {
   bool clocks = false;
   bool estimates = false;  ///< clocks, and runs nothing
   bool events = false;     ///< clocks with the events of the timeline
+  bool watches = false;
   numeric::PrepareOptions prepare = {};
 };
 
@@ -61,6 +63,7 @@ struct Placed {
   ir::Placement placement;
   std::vector<annotate::CutVariable> cut = {};  ///< variables that are in parts over devices
   std::vector<annotate::Resharding> reshardings = {};
+  std::optional<Watched> watched = {};
 };
 
 struct Compiled {

@@ -26,6 +26,7 @@ namespace podium {
 struct InferenceSession::State {
   CheckedOptions checked;
   Compiled compiled;
+  std::optional<Watched> watched;
 };
 
 void optimize(importer::Model& model) {
@@ -90,12 +91,18 @@ ir::Placement place(ir::Training& forward, const importer::ModelInfo& info, cons
 Placed place(ir::Training forward, const importer::ModelInfo& info, annotate::ShardingPlan sharding,
              CheckedOptions& checked) {
   const Machine machine{checked.strategy, checked.device};
+  std::optional<Watched> watched;
+  if (checked.watches) watched = watch(forward);
   ir::Placement placement = place(forward, info, of_groups(machine, sharding));
-  if (is_whole(sharding)) return {std::move(forward), std::move(placement)};
+  if (is_whole(sharding))
+    return {.training = std::move(forward), .placement = std::move(placement), .watched = std::move(watched)};
   sharding.placement = std::move(placement);
   annotate::Partitioned cut = cut_over_devices(forward, sharding, checked);
+  if (watched) watched->cuts = std::move(cut.ops);
+  if (watched) watched->devices = sharding.devices;
   placement = place(forward, info, of_devices(machine));
-  return {std::move(forward), std::move(placement), std::move(cut.variables), std::move(cut.reshardings)};
+  return {std::move(forward), std::move(placement), std::move(cut.variables), std::move(cut.reshardings),
+          std::move(watched)};
 }
 
 }  // namespace
@@ -120,8 +127,9 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   // Sizes follow from the replicas where these exchange.
   if (!options.optimized || exchanges) optimize(forward);
   follow_annotations(forward, checked.strategy);
-  state_->compiled =
-      compile(place(std::move(forward), model.info, std::move(sharding), checked), weights, checked);
+  Placed placed = place(std::move(forward), model.info, std::move(sharding), checked);
+  state_->watched = std::move(placed.watched);
+  state_->compiled = compile(std::move(placed), weights, checked);
 }
 
 InferenceSession::~InferenceSession() = default;
@@ -172,6 +180,7 @@ const std::vector<annotate::Resharding>& InferenceSession::reshardings() const {
 }
 bool InferenceSession::can_run() const { return state_->compiled.engine != nullptr; }
 const Notes& InferenceSession::notes() const { return state_->checked.notes; }
+const Watched* InferenceSession::watched() const { return state_->watched ? &*state_->watched : nullptr; }
 std::int64_t InferenceSession::peak_bytes(int processor) const {
   return state_->compiled.engine->peak_bytes(processor);
 }

@@ -17,6 +17,8 @@
 
 namespace podium {
 
+struct Watched;
+
 /// Options that nobody gave, so that the session may choose them (fill_in.h).
 struct OpenOptions {
   bool mode = false;           ///< virtualGraphMode
@@ -37,6 +39,8 @@ struct SessionOptions {
   bool clock = false;     ///< simulate the run on the device
   bool events = false;    ///< with the events of the timeline
   bool estimate = false;  ///< clock only: the model may lack its weights, and nothing can be run
+  /// Runs give what lies between the ops of the graph, too, as outputs behind the model's own (watched.h).
+  bool watches = false;
   /// Called now and then during a run, on the thread that called it; what it throws ends the run. The session
   /// can run again; weights that train may then have gone through a part of an update.
   std::function<void()> while_running = {};
@@ -88,6 +92,8 @@ class InferenceSession {
   bool can_run() const;
   /// Strategy that have no effect, and what else a user should know.
   const Notes& notes() const;
+  /// nullptr without SessionOptions::watches.
+  const Watched* watched() const;
   /// The most bytes that a processor held at once in the last run, weights included.
   std::int64_t peak_bytes(int processor) const;
   /// Bytes planned for values between ops.

@@ -196,13 +196,20 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   if (slice) ir::set_slices(training, *slice, request.contributions.slices);
   ir::optimize(training, {.evaluate = kernels::evaluate});
   plan_products(training.graph, strategy);
+  std::optional<Watched> watched;
+  if (checked.watches) watched = watch(training);
   ir::Placement placement = place_training(training.graph, trainable.metadata, groups.strategy);
-  if (is_whole(trainable.sharding)) return {std::move(training), std::move(placement)};
+  if (is_whole(trainable.sharding))
+    return {
+        .training = std::move(training), .placement = std::move(placement), .watched = std::move(watched)};
   trainable.sharding.placement = std::move(placement);
   annotate::Partitioned cut = cut_over_devices(training, trainable.sharding, checked);
+  if (watched) watched->cuts = std::move(cut.ops);
+  if (watched) watched->devices = trainable.sharding.devices;
   plan_products(training.graph, strategy);
   placement = place_training(training.graph, trainable.metadata, of_devices(machine).strategy);
-  return {std::move(training), std::move(placement), std::move(cut.variables), std::move(cut.reshardings)};
+  return {std::move(training), std::move(placement), std::move(cut.variables), std::move(cut.reshardings),
+          std::move(watched)};
 }
 
 }  // namespace podium

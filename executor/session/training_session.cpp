@@ -134,6 +134,7 @@ void resume(importer::Model& model, const importer::Model& saved) {
 struct TrainingSession::State {
   CheckedOptions checked;
   Compiled compiled;
+  std::optional<Watched> watched;
   importer::Model model;       // as it was read, for writing it: its weights are in the session alone
   std::vector<FedScalar> fed;  // by the session, beside what its user gives
   ir::Optimizer optimizer;
@@ -230,6 +231,7 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& g
       names_of(with_whole_variables(named_variables(training), placed.cut), ir::VariableKind::Weight));
   check_waits(checked.strategy, state.optimizer);
   add_first_values(weights, training, state.optimizer, state.contributions);
+  state.watched = std::move(placed.watched);
   state.compiled = compile(std::move(placed), weights, checked);
   state.inputs = inputs_of_data(state.compiled.program(), state.fed);
 }
@@ -250,9 +252,10 @@ std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given
     by_name.emplace(inputs()[i].name, given[i]);
   }
   for (const FedScalar& scalar : state.fed) {
-    by_name.emplace(scalar.input,
-                    ir::hyper_parameter_tensor(
-                        *scalar.row, {state.optimizer, scalar.weight, state.contributions}, scalar.type));
+    const ir::Tensor value = ir::hyper_parameter_tensor(
+        *scalar.row, {state.optimizer, scalar.weight, state.contributions}, scalar.type);
+    by_name.emplace(scalar.input, value);
+    if (state.watched) state.watched->fed[scalar.input] = value;
   }
   std::vector<ir::Datum> all;
   for (const HostTensor& input : program().inputs) all.push_back(by_name.at(input.name));
@@ -338,6 +341,7 @@ const std::vector<annotate::Resharding>& TrainingSession::reshardings() const {
 }
 bool TrainingSession::can_run() const { return state_->compiled.engine != nullptr; }
 const Notes& TrainingSession::notes() const { return state_->checked.notes; }
+const Watched* TrainingSession::watched() const { return state_->watched ? &*state_->watched : nullptr; }
 std::int64_t TrainingSession::peak_bytes(int processor) const {
   return state_->compiled.engine->peak_bytes(processor);
 }

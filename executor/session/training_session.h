@@ -99,6 +99,8 @@ class TrainingSession {
   const std::optional<schedule::Bound>& bound() const;
   bool can_run() const;
   const Notes& notes() const;
+  /// nullptr without SessionOptions::watches.
+  const Watched* watched() const;
   std::int64_t peak_bytes(int processor) const;
 
  private:

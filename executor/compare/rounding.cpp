@@ -1,0 +1,147 @@
+#include "executor/compare/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "executor/kernels/tools/kernel.h"
+#include "executor/session/host_arrays.h"
+#include "ir/ops/loops.h"
+
+namespace podium::compare {
+namespace {
+
+using ir::DataType;
+using ir::Datum;
+using ir::Tensor;
+
+struct Roundoff {
+  double sum;     // of the type in which is added
+  double result;  // of a type narrower than that, in which parts and results are kept; else 0
+  double least;   // half the smallest step of the type: what a product may lose below it
+};
+
+std::optional<Roundoff> roundoff_of(DataType type) {
+  const double of_float = std::ldexp(1, -24);
+  switch (type) {
+    case DataType::Double:
+      return Roundoff{std::ldexp(1, -53), 0, std::ldexp(1, -1074)};
+    case DataType::Float:
+      return Roundoff{of_float, 0, std::ldexp(1, -149)};
+    case DataType::Float16:
+      return Roundoff{of_float, std::ldexp(1, -11), std::ldexp(1, -24)};
+    case DataType::Bfloat16:
+      return Roundoff{of_float, std::ldexp(1, -8), std::ldexp(1, -133)};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_float_tensor(const Datum& datum) {
+  return datum.is_tensor() && datum.tensor.defined() && is_float(datum.tensor.type());
+}
+
+Tensor plain(std::string_view name, const Datum& of) {
+  const ir::Op op{.spec = ir::find_op("", name), .inputs = {ir::ValueId{0}}, .outputs = {ir::ValueId{1}}};
+  return kernels::evaluate(op, {&of, 1})[0].tensor;
+}
+
+// The op on magnitudes: nothing in it may turn a sign.
+ir::Op without_signs(ir::Op op) {
+  if (op.is("Sub")) op.spec = ir::find_op("", "Add");
+  for (const std::string_view factor : {"alpha", "beta"}) {
+    if (const float* value = ir::attribute_if<float>(op, factor))
+      set_attribute(op, factor, std::fabs(*value));
+  }
+  return op;
+}
+
+// The operands, each element changed by a share of itself, up or down.
+Operands changed(const Operands& operands, double share, std::mt19937& random) {
+  Operands result = operands;
+  for (Datum& datum : result) {
+    if (!is_float_tensor(datum)) continue;
+    Tensor doubles = cast(datum.tensor, DataType::Double);
+    if (datum.tensor.type() == DataType::Double) doubles = doubles.clone();
+    for (double& value : doubles.values<double>()) value *= 1 + ((random() & 1U) != 0 ? share : -share);
+    datum = cast(doubles, datum.tensor.type());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::int64_t summed_terms(const ir::TypedOp& op) {
+  std::int64_t terms = 1;
+  const auto is_static = [](const ir::Type& type) {
+    return type.element == DataType::Undefined || type.is_static();
+  };
+  if (!std::ranges::all_of(op.input_types, is_static) || !std::ranges::all_of(op.output_types, is_static))
+    return terms;
+  for (const ir::Loop& loop : ir::loops_of(op)) {
+    const bool adds = loop.result == ir::LoopResult::Summed || loop.result == ir::LoopResult::Averaged;
+    if (adds) terms *= loop.extent;
+  }
+  return terms;
+}
+
+std::optional<Tensor> bound_of_sum(const Sum& sum, const Tensor& magnitudes) {
+  const auto roundoff = roundoff_of(magnitudes.type());
+  if (!roundoff) return std::nullopt;
+  const double share = 2 * static_cast<double>(sum.terms + 1) * roundoff->sum +
+                       2 * static_cast<double>(sum.parts + 1) * roundoff->result;
+  const double lost = 2 * static_cast<double>(sum.terms + sum.parts) * roundoff->least;
+  Tensor bound = cast(magnitudes, DataType::Double);
+  if (magnitudes.type() == DataType::Double) bound = bound.clone();
+  for (double& value : bound.values<double>()) value = share * std::fabs(value) + lost;
+  return bound;
+}
+
+Datum magnitude(const Datum& datum) { return is_float_tensor(datum) ? plain("Abs", datum) : datum; }
+
+std::vector<Datum> sums_of_magnitudes(const PlainOps& ops, const ir::Op& op, const Operands& magnitudes) {
+  std::vector<Datum> sums = ops.run_once(without_signs(op), magnitudes);
+  for (Datum& sum : sums) sum = magnitude(sum);
+  return sums;
+}
+
+std::vector<std::optional<Tensor>> bounds_of_steps(const PlainOps& ops, const ir::Op& op,
+                                                   const Operands& operands,
+                                                   const std::vector<Datum>& results, std::int64_t terms) {
+  constexpr int kProbes = 8;
+  constexpr double kShare = 1.0 / 128;
+  constexpr std::uint32_t kSeed = 1;
+  const double enlarged = 4 * std::sqrt(static_cast<double>(terms));
+  std::vector<std::optional<Tensor>> bounds(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (is_float_tensor(results[i])) bounds[i] = Tensor(DataType::Double, results[i].tensor.dims());
+    if (bounds[i]) std::ranges::fill(bounds[i]->values<double>(), 0);
+  }
+  std::mt19937 random(kSeed);
+  for (int probe = 0; probe < kProbes; ++probe) {
+    const std::vector<Datum> moved = ops.run_once(op, changed(operands, kShare, random));
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!bounds[i]) continue;
+      const Tensor from = cast(results[i].tensor, DataType::Double);
+      const Tensor to = cast(moved[i].tensor, DataType::Double);
+      const auto moves = bounds[i]->values<double>();
+      for (std::int64_t e = 0; e < from.size(); ++e)
+        moves[e] = std::max(moves[e], std::fabs(to.data<double>()[e] - from.data<double>()[e]) / kShare);
+    }
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!bounds[i]) continue;
+    const auto roundoff = roundoff_of(results[i].tensor.type());
+    const Tensor from = cast(results[i].tensor, DataType::Double);
+    const auto values = bounds[i]->values<double>();
+    for (std::int64_t e = 0; e < from.size() && roundoff; ++e) {
+      const double size = std::fabs(from.data<double>()[e]) + enlarged * values[e];
+      values[e] =
+          2 * (static_cast<double>(terms + 8) * roundoff->sum + roundoff->result) * size + roundoff->least;
+    }
+    if (!roundoff) bounds[i].reset();
+  }
+  return bounds;
+}
+
+}  // namespace podium::compare

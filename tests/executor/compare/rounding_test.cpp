@@ -1,0 +1,117 @@
+#include "executor/compare/rounding.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "ir/infer.h"
+#include "ir/passes/set_precision.h"
+#include "tests/support/graph_text.h"
+#include "tests/support/run_text.h"
+
+namespace podium::compare {
+namespace {
+
+using ir::Datum;
+using testing::graph_of;
+using testing::list;
+using testing::tensor;
+using testing::values;
+
+ir::Graph inferred(const std::string& text) {
+  ir::Graph graph = graph_of(text);
+  ir::infer(graph);
+  return graph;
+}
+
+std::int64_t terms_of(const std::string& text) {
+  const ir::Graph graph = inferred(text);
+  return summed_terms(ir::TypedOp(graph, graph.ops[0]));
+}
+
+TEST(SummedTerms, AreTheElementsOfTheInnerDimension) {
+  EXPECT_EQ(terms_of("g (float[2,5] x, float[5,3] w) => (float[2,3] y) { y = MatMul (x, w) }"), 5);
+  EXPECT_EQ(terms_of("g (float[2,5] x) => (float y) { y = ReduceSum <keepdims=0> (x) }"), 10);
+  EXPECT_EQ(terms_of("g (float[2,5] x) => (float[2,5] y) { y = Tanh (x) }"), 1);
+}
+
+std::vector<double> bounds_of(const Sum& sum, const ir::Tensor& magnitudes) {
+  return values<double>(*bound_of_sum(sum, magnitudes));
+}
+
+TEST(BoundOfSum, GrowsWithTermsAndMagnitudes) {
+  const double unit = std::ldexp(1, -24);
+  EXPECT_NEAR(bounds_of({.terms = 9}, list<float>({1}))[0], 20 * unit, unit * 1e-6);
+  EXPECT_NEAR(bounds_of({.terms = 9}, list<float>({8}))[0], 160 * unit, unit * 1e-6);
+  EXPECT_NEAR(bounds_of({.terms = 19}, list<float>({1}))[0], 40 * unit, unit * 1e-6);
+}
+
+TEST(BoundOfSum, CountsTheRoundingOfPartsThatAreHalves) {
+  const ir::Tensor half = ir::in_precision(list<float>({1}), ir::DataType::Float16);
+  EXPECT_GT(bounds_of({.terms = 4, .parts = 3}, half)[0], 8 * std::ldexp(1, -11));
+}
+
+TEST(BoundOfSum, IsNothingForWholeNumbers) {
+  EXPECT_FALSE(bound_of_sum({.terms = 4}, list<std::int64_t>({1})));
+}
+
+// Sums of the same numbers in many orders, some of which cancel.
+TEST(BoundOfSum, HoldsTheSumsOfRandomOrders) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<float> terms(3 + random() % 60);
+    for (float& term : terms)
+      term = std::ldexp(static_cast<float>(random() % 2001) - 1000, static_cast<int>(random() % 20));
+    const auto sum = [&] { return std::accumulate(terms.begin(), terms.end(), 0.0F); };
+    const float in_order = sum();
+    float magnitudes = 0;
+    for (float term : terms) magnitudes += std::fabs(term);
+    std::shuffle(terms.begin(), terms.end(), random);
+    EXPECT_LE(std::fabs(in_order - sum()),
+              bounds_of({.terms = std::ssize(terms)}, list<float>({magnitudes}))[0]);
+  }
+}
+
+std::vector<float> sums_of(const std::string& text, const Operands& operands) {
+  const ir::Graph graph = inferred(text);
+  Operands sizes;
+  for (const Datum& operand : operands) sizes.push_back(magnitude(operand));
+  return values<float>(sums_of_magnitudes(PlainOps(graph, {}), graph.ops[0], sizes)[0]);
+}
+
+TEST(SumsOfMagnitudes, CountWhatCancels) {
+  EXPECT_EQ(sums_of("g (float[1,2] x, float[2,1] w) => (float[1,1] y) { y = MatMul (x, w) }",
+                    {tensor<float>({1, 2}, {3, -4}), tensor<float>({2, 1}, {4, 3})}),
+            std::vector<float>({24}));
+  EXPECT_EQ(sums_of("g (float[2] a, float[2] b) => (float[2] y) { y = Sub (a, b) }",
+                    {list<float>({1, -2}), list<float>({1, -2})}),
+            std::vector<float>({2, 4}));
+  EXPECT_EQ(sums_of("g (float[1,1] a, float[1,1] b, float[1,1] c) => (float[1,1] y) "
+                    "{ y = Gemm <alpha = -2.0, beta = -1.0> (a, b, c) }",
+                    {tensor<float>({1, 1}, {3}), tensor<float>({1, 1}, {-1}), tensor<float>({1, 1}, {6})}),
+            std::vector<float>({12}));
+}
+
+// In steps, with the sum of the exponentials in the opposite order.
+TEST(BoundsOfSteps, HoldASoftmaxWhoseSumHasAnotherOrder) {
+  const ir::Graph graph = inferred("g (float[64] x) => (float[64] y) { y = Softmax (x) }");
+  std::mt19937 random(5);
+  std::vector<float> numbers(64);
+  for (float& number : numbers) number = static_cast<float>(random() % 1000) / 125 - 4;
+  const Datum x = list<float>(numbers);
+  const PlainOps ops(graph, {});
+  const std::vector<Datum> made = ops.run_once(graph.ops[0], {x});
+  const ir::Tensor bound = *bounds_of_steps(ops, graph.ops[0], {x}, made, 64)[0];
+  float sum = 0;
+  for (int i = 64; i-- > 0;) sum += std::exp(numbers[i]);
+  for (int i = 0; i < 64; ++i) {
+    const float y = std::exp(numbers[i]) / sum;
+    EXPECT_LE(std::fabs(y - made[0].tensor.data<float>()[i]), bound.data<double>()[i]) << i;
+    EXPECT_LT(bound.data<double>()[i], 1e-2 * y) << i;
+  }
+}
+
+}  // namespace
+}  // namespace podium::compare

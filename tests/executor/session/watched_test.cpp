@@ -1,0 +1,74 @@
+#include "executor/session/watched.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "executor/session/training_session.h"
+#include "tests/support/device_configurations.h"
+#include "tests/support/run_text.h"
+#include "tests/support/text_model.h"
+
+namespace podium {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using testing::list;
+using testing::model_of;
+using testing::values;
+
+constexpr const char* kWatchedLinear = R"(agraph (float[2] x) => (float loss) <float[2] w = {10, 20}>
+  { y = Mul(x, w) z = Neg(y) loss = ReduceSum <keepdims = 0> (z) })";
+
+TrainingOptions watching_with(const Strategy& strategy) {
+  TrainingOptions options{.loss = "loss", .optimizer = ir::make_optimizer("SGD", {{"learningRate", {1}}})};
+  options.session = {.fuse = false, .strategy = strategy, .watches = true};
+  return options;
+}
+
+template <class Session>
+std::vector<float> came_back(const Session& session, std::span<const ir::Datum> results,
+                             const std::string& name) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (session.outputs()[i].name == name) return values<float>(results[i]);
+  }
+  return {};
+}
+
+TEST(Watched, IsNothingUnlessAskedFor) {
+  TrainingOptions options = watching_with({});
+  options.session.watches = false;
+  EXPECT_EQ(TrainingSession(model_of(kWatchedLinear), options).watched(), nullptr);
+}
+
+TEST(Watched, GivesWhatLiesBetweenOpsOfEveryMicroBatchAndReplica) {
+  TrainingSession session(model_of(kWatchedLinear), watching_with({.accumulation_factor = 2, .replicas = 2}));
+  ASSERT_NE(session.watched(), nullptr);
+  const auto results = session.run(std::vector<ir::Datum>{list<float>({1, 2, 3, 4, 5, 6, 7, 8})});
+  EXPECT_THAT(came_back(session, results, "y"), ElementsAre(10, 40, 30, 80, 50, 120, 70, 160));
+}
+
+// The gradient of w is -x, whose sum over four micro-batches both replicas read.
+TEST(Watched, GivesWhatAnUpdateReadsWithTheOtherSign) {
+  TrainingSession session(model_of(kWatchedLinear), watching_with({.accumulation_factor = 2, .replicas = 2}));
+  const auto results = session.run(std::vector<ir::Datum>{list<float>({1, 2, 3, 4, 5, 6, 7, 8})});
+  const Watched& watched = *session.watched();
+  ASSERT_EQ(watched.negatives.size(), 1U);
+  const auto [reduced, negative] = *watched.negatives.begin();
+  EXPECT_EQ(watched.whole.graph[reduced].name, "Accum___w");
+  EXPECT_THAT(came_back(session, results, watched.whole.graph[negative].name), ElementsAre(16, 20, 16, 20));
+}
+
+TEST(Watched, PutsPartsOverDevicesTogetherAndKnowsHowOpsWereCut) {
+  InferenceSession session(importer::import_bytes(testing::cut_model(1)),
+                           {.fuse = false, .strategy = {.device_configuration = "tp"}, .watches = true});
+  const Watched& watched = *session.watched();
+  EXPECT_EQ(watched.devices, 2);
+  EXPECT_THAT(watched.cuts, ElementsAre(annotate::Cut::Apart));
+  const auto results =
+      session.run(std::vector<ir::Datum>{testing::tensor<float>({4, 5}, std::vector<float>(20, 3))});
+  EXPECT_THAT(came_back(session, results, "y"), Each(-3));
+}
+
+}  // namespace
+}  // namespace podium
