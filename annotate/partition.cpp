@@ -23,6 +23,7 @@
 #include "annotate/annotations.h"
 #include "annotate/holdings.h"
 #include "annotate/op_steps.h"
+#include "ir/accumulated_values.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
@@ -47,6 +48,7 @@ class Partitioner {
         whole_(whole.graph),
         ops_(whole.graph.ops),
         makers_(producers(whole.graph)),
+        accumulated_(ir::accumulated_values(whole)),
         plan_(plan),
         said_(plan.ops),
         held_(whole_, plan, made_.training.graph) {}
@@ -54,7 +56,7 @@ class Partitioner {
   Partitioned run() {
     out().name = whole_.name;
     hold_inputs();
-    made_.ops.resize(ops_.size(), Cut::Apart);
+    made_.ops.resize(ops_.size(), Cut::Whole);
     for (std::size_t i : in_order_of_stages()) {
       const Op& op = ops_[i];
       at_ = i;
@@ -199,6 +201,11 @@ class Partitioner {
       std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
       return cut;
     }
+    if (const std::optional<int> device = device_of_accumulator(op)) {
+      std::fill(cut.computes.begin(), cut.computes.end(), false);
+      cut.computes[*device] = true;
+      return cut;
+    }
     for (Side side : {Side::Input, Side::Output}) {
       for (const OperandSharding& said : said_of(op)) {
         const auto& operands = side == Side::Input ? op.inputs : op.outputs;
@@ -219,6 +226,22 @@ class Partitioner {
     }
     if (!cut.is_cut()) run_whole(op, cut);
     return cut;
+  }
+
+  // The device that has all of what micro-batches add to, where the op adds to it. What is added comes there
+  // in one piece: so an accumulator does not travel, and replicas that hold a part of it each add theirs.
+  std::optional<int> device_of_accumulator(const Op& op) const {
+    if (context_of(op) == Context::Update) return std::nullopt;
+    for (ValueId id : inputs_of(op)) {
+      if (!accumulated_[id] || type(id).rank() == 0) continue;
+      const Box all = whole_box(type(id).dims);
+      const auto has_all = [&](const auto& piece) { return piece && piece->box == all; };
+      const auto& on = held_[id].on;
+      if (std::ranges::count_if(on, [](const auto& piece) { return piece.has_value(); }) != 1) continue;
+      const auto found = std::ranges::find_if(on, has_all);
+      if (found != on.end()) return static_cast<int>(found - on.begin());
+    }
+    return std::nullopt;
   }
 
   const std::vector<OperandSharding>& said_of(const Op& op) const {
@@ -254,7 +277,8 @@ class Partitioner {
     const bool is_update = context_of(op) == Context::Update;
     for (ValueId id : inputs_of(op)) {
       const Held& held = held_[id];
-      const bool is_own = is_variable(id) && (is_update || variable(id).weight.valid());
+      // Only weights may be read on several processors.
+      const bool is_own = is_variable(id) && (is_update || variable(id).kind != ir::VariableKind::Weight);
       if (is_own && (held.everywhere.valid() || held.is_undecided)) {
         std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
       }
@@ -305,7 +329,7 @@ class Partitioner {
     if (is_cut_along_steps(op)) return add_steps(op);
     const OpCut cut = plan_cut(op, typed);
     if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
-    if (cut.pieces() == Pieces::Summands) note_op(Cut::Summed);
+    if (cut.is_cut()) note_op(cut.pieces() == Pieces::Summands ? Cut::Summed : Cut::Apart);
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const ValueId id = op.inputs[i];
@@ -363,7 +387,7 @@ class Partitioner {
 
   // Of the steps of an op the first to be noted is the op itself.
   void note_op(Cut cut) {
-    if (made_.ops[at_] == Cut::Apart) made_.ops[at_] = cut;
+    if (made_.ops[at_] == Cut::Whole) made_.ops[at_] = cut;
   }
 
   void add_steps(const Op& op) {
@@ -371,6 +395,7 @@ class Partitioner {
     const std::int64_t known = std::ssize(whole_.values);
     const std::vector<Op> steps = steps_of(whole_, op);
     held_.grow();
+    accumulated_.resize(std::ssize(whole_.values));
     for (std::int64_t i = known; i < std::ssize(whole_.values); ++i) {
       const ValueId id{static_cast<std::int32_t>(i)};
       held_[id].is_undecided = whole_.is_constant(id);
@@ -829,6 +854,7 @@ class Partitioner {
   Graph whole_;                ///< with the values of steps that ops are written as
   const std::vector<Op> ops_;  ///< of the whole graph
   const ir::IdMap<ValueId, ir::OpId> makers_;
+  ir::IdMap<ValueId, bool> accumulated_;
   std::size_t at_ = 0;  ///< the op that is being added
   const ShardingPlan& plan_;
   std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps

@@ -63,7 +63,8 @@ struct CutVariable {
 
 /// How the devices' results of an op are those of one device.
 enum class Cut : std::uint8_t {
-  Apart,   ///< element by element: each is made as one device makes it
+  Whole,   ///< a device that computes it computes all of it
+  Apart,   ///< each computes elements of its own, from all that they are made of
   Summed,  ///< what one device sums up is summed up in parts, which are added
   Passed,  ///< it adds to the summands of a sum, or moves them, before they are added up
   InSteps  ///< steps that reduce parts do it instead of the op (op_steps.h)

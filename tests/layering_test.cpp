@@ -113,7 +113,7 @@ TEST(Layering, OnlyTheCommandLineAndTheSessionTieRoomsTogether) {
 TEST(Layering, ComparingStandsBetweenTheSessionAndTheCommandLine) {
   EXPECT_EQ(arrows(kAllRooms, {"executor/compare/"},
                    {"executor/cli/", "executor/compare/", "executor/python/", "tests/executor/compare/",
-                    "tests/fuzz/"}),
+                    "tests/fuzz/", "tests/strategies/"}),
             Lines{});
   EXPECT_EQ(arrows({"executor/"}, {"executor/cli/"}, {"executor/cli/", "executor/python/"}), Lines{});
   EXPECT_EQ(arrows({"executor/report/"}, {"executor/session/", "executor/numeric/", "executor/lower/"}),

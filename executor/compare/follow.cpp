@@ -19,7 +19,7 @@
 #include "executor/kernels/tools/add_up.h"
 #include "executor/kernels/tools/kernel.h"
 #include "executor/session/host_arrays.h"
-#include "ir/ops/loops.h"
+#include "ir/accumulated_values.h"
 
 namespace podium::compare {
 
@@ -55,6 +55,18 @@ Tensor reduced(const std::vector<Tensor>& terms, bool by_mean) {
   return result;
 }
 
+// Of what an op reads, the elements of the largest operand: no sum in it has more terms.
+std::int64_t most_elements(const ir::Graph& graph, const Op& op) {
+  std::int64_t most = 1;
+  for (ValueId input : inputs_of(op)) most = std::max(most, graph[input].type.element_count());
+  return most;
+}
+
+// Products inside of other functions, which are no loops of the op.
+bool has_hidden_sums(const Op& op) {
+  return op.spec->category == ir::Category::Recurrent || op.spec->category == ir::Category::Attention;
+}
+
 std::vector<std::int64_t> index_of(const ir::Dims& dims, std::int64_t element) {
   std::vector<std::int64_t> index(dims.size());
   for (std::size_t axis = dims.size(); axis-- > 0;) {
@@ -72,7 +84,7 @@ Follower::Follower(const Watched& watched, const Course& course)
       course_(course),
       ops_(graph_, course.prepare),
       makers_(producers(graph_)),
-      accumulated_(accumulated_values(watched.whole)),
+      accumulated_(ir::accumulated_values(watched.whole)),
       replicas_(static_cast<std::size_t>(course.replicas)) {
   for (Replica& replica : replicas_) {
     replica.data = ir::IdMap<ValueId, Datum>(std::ssize(graph_.values));
@@ -189,7 +201,7 @@ Operands Follower::magnitudes_of(const Op& op, const Replica& replica) const {
   Operands magnitudes = operands_of(op, replica);
   for (std::size_t i = 0; i < magnitudes.size(); ++i) {
     const OpId maker = op.inputs[i].valid() ? makers_[op.inputs[i]] : OpId{};
-    const Cut cut = maker.valid() ? cut_of(maker) : Cut::Apart;
+    const Cut cut = maker.valid() ? cut_of(maker) : Cut::Whole;
     if (cut != Cut::Summed && cut != Cut::Passed) {
       magnitudes[i] = magnitude(magnitudes[i]);
       continue;
@@ -268,13 +280,19 @@ Follower::Explanation Follower::explain(OpId id, std::size_t output, const Momen
     case Cut::Passed:
       return {fmt::format("added to a part of a sum over {} devices", watched_.devices),
               of_sum(watched_.devices, magnitudes_of(op, replica))};
-    case Cut::InSteps: {
-      std::int64_t most = 1;
-      for (ValueId input : inputs_of(op)) most = std::max(most, graph_[input].type.element_count());
+    case Cut::InSteps:
       return {fmt::format("computed in steps over {} devices", watched_.devices),
-              bounds_of_steps(ops_, op, operands, made, most)[output], true};
-    }
+              bounds_of_steps(ops_, op, operands, made, most_elements(graph_, op))[output], true};
     case Cut::Apart:
+      // The order in which a kernel adds up depends on how much there is to compute.
+      if (terms > 1)
+        return {fmt::format("summed up in parts of its results over {} devices", watched_.devices),
+                of_sum(1, magnitudes_of(op, replica))};
+      if (has_hidden_sums(op))
+        return {fmt::format("computed in parts over {} devices", watched_.devices),
+                bounds_of_steps(ops_, op, operands, made, most_elements(graph_, op))[output], true};
+      break;
+    case Cut::Whole:
       break;
   }
   if (moment.in_update && course_.shares_state && terms > 1) {
@@ -285,8 +303,11 @@ Follower::Explanation Follower::explain(OpId id, std::size_t output, const Momen
 }
 
 void Follower::hold_against_plain(OpId op, ValueId id, const Moment& moment, const Tensor& found) {
-  const auto plain = plain_->find(graph_[id].name);
-  if (moment.in_update || plain == plain_->end()) return;
+  const std::string& name = graph_[id].name;
+  // Of which value it is the gradient depends on which equal ops were merged.
+  if (moment.in_update || name.starts_with("Gradient___")) return;
+  const auto plain = plain_->find(name);
+  if (plain == plain_->end()) return;
   if (plain->second.type() != found.type() || plain->second.size() != found.size() * course_.micro_batches())
     return;
   const int turn = moment.batch * course_.accumulation + moment.micro_batch;
@@ -324,7 +345,7 @@ void Follower::accumulate(OpId id, const Moment& moment) {
     if (!output.valid()) continue;
     replica.data[output] = made[i];
     replica.exact[output] = is_exact;
-    replica.magnitudes[output] = made_of_magnitudes[i];
+    replica.magnitudes[output] = magnitude(made_of_magnitudes[i]);
     in_turn_[output] = made_in_turn[i];
   }
 }

@@ -105,7 +105,7 @@ class Follower {
   std::optional<ir::Tensor> row(ir::ValueId id, const Moment& moment) const;
   std::string text_of(const Moment& moment) const;
   annotate::Cut cut_of(ir::OpId op) const {
-    return watched_.cuts.empty() ? annotate::Cut::Apart : watched_.cuts[op.number()];
+    return watched_.cuts.empty() ? annotate::Cut::Whole : watched_.cuts[op.number()];
   }
   bool is_outer(ir::OpId op) const { return ir::is_outer(graph_[op]); }
   kernels::Moment drawn_at(const Moment& moment) const;

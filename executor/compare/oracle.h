@@ -14,8 +14,8 @@
 
 namespace podium::compare {
 
-/// Settings of a session that can be followed: its values come back, each op has its own kernel, and nothing
-/// is clocked, so that nothing has to fit into a memory either.
+/// Settings of a session that can be followed: its values, anchors too, come back in full, each op has its
+/// own kernel, and nothing is clocked, so that nothing has to fit into a memory either.
 SessionOptions watching(SessionOptions options);
 
 /// Why the values of such a session would not be those of one processor op by op; nothing where they are.
@@ -33,7 +33,8 @@ struct PlainSteps {
   };
   TensorsByName weights = {};  ///< before all
   std::vector<Step> steps = {};
-  bool adds_to_state = false;  ///< its accumulators are states of the optimizer
+  std::vector<std::string_view> ops = {};  ///< the ops of its graph that make no accumulators
+  bool adds_to_state = false;              ///< its accumulators are states of the optimizer
 };
 
 /// Runs a session that watches and takes all micro-batches in turn.

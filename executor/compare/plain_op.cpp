@@ -5,7 +5,7 @@ namespace podium::compare {
 using ir::Datum;
 using ir::ValueId;
 
-PlainOps::Prepared PlainOps::prepare(const ir::Op& op) const {
+PlainOps::Prepared PlainOps::prepare(const ir::Op& op, Constants constants) const {
   ir::Graph alone;
   std::map<ValueId, ValueId> ids;
   std::vector<std::size_t> operands;
@@ -13,7 +13,8 @@ PlainOps::Prepared PlainOps::prepare(const ir::Op& op) const {
     const auto [found, is_new] = ids.try_emplace(id);
     if (is_new) {
       found->second = alone.add_value(graph_[id].name, graph_[id].type);
-      alone[found->second].constant = graph_[id].constant;
+      const bool is_given = constants == Constants::WithoutFloats && is_float(graph_[id].type.element);
+      if (!is_given) alone[found->second].constant = graph_[id].constant;
     }
     return std::pair(found->second, is_new);
   };
@@ -49,13 +50,13 @@ std::vector<Datum> PlainOps::run(Prepared& prepared, const ir::Op& op, const Ope
 
 std::vector<Datum> PlainOps::run(ir::OpId op, const Operands& operands, const kernels::Moment& moment) {
   auto found = prepared_.find(op);
-  if (found == prepared_.end()) found = prepared_.emplace(op, prepare(graph_[op])).first;
+  if (found == prepared_.end()) found = prepared_.emplace(op, prepare(graph_[op], Constants::Known)).first;
   const kernels::MomentScope scope(moment);
   return run(found->second, graph_[op], operands);
 }
 
 std::vector<Datum> PlainOps::run_once(const ir::Op& op, const Operands& operands) const {
-  Prepared prepared = prepare(op);
+  Prepared prepared = prepare(op, Constants::WithoutFloats);
   return run(prepared, op, operands);
 }
 

@@ -27,6 +27,7 @@ class PlainOps {
   /// What the op makes of operands at that moment, one an output; nothing of one that is left out.
   std::vector<ir::Datum> run(ir::OpId op, const Operands& operands, const kernels::Moment& moment);
   /// The same of an op with the inputs and outputs of one of the graph, prepared for this time alone.
+  /// Operands stand for constants of floats, too.
   std::vector<ir::Datum> run_once(const ir::Op& op, const Operands& operands) const;
 
  private:
@@ -34,7 +35,8 @@ class PlainOps {
     numeric::PreparedBlock block;
     std::vector<std::size_t> operands;  ///< that the block reads
   };
-  Prepared prepare(const ir::Op& op) const;
+  enum class Constants : std::uint8_t { Known, WithoutFloats };
+  Prepared prepare(const ir::Op& op, Constants constants) const;
   static std::vector<ir::Datum> run(Prepared& prepared, const ir::Op& op, const Operands& operands);
 
   const ir::Graph& graph_;

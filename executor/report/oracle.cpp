@@ -29,10 +29,11 @@ std::string parting_text(const Parting& parting) {
 }
 
 std::string explained_text(const Reassociation& one) {
+  const std::string made = one.op.empty() ? "" : " of " + one.op;
   if (one.in_zeros_alone)
-    return fmt::format("{}, '{}' of {}: the sign of zeros alone", one.why, one.tensor, one.op);
-  return fmt::format("{}, '{}' of {}: {:.2g} of {} bound of {:.2g}", one.why, one.tensor, one.op,
-                     one.difference, one.is_estimate ? "an estimated" : "a", one.bound);
+    return fmt::format("{}, '{}'{}: the sign of zeros alone", one.why, one.tensor, made);
+  return fmt::format("{}, '{}'{}: {:.2g} of {} bound of {:.2g}", one.why, one.tensor, made, one.difference,
+                     one.is_estimate ? "an estimated" : "a", one.bound);
 }
 
 std::string counts_text(const OracleVerdict& verdict) {

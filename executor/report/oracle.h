@@ -13,7 +13,7 @@ namespace podium::report {
 
 /// An op whose sum the strategy adds up in another order, and by how much that moved its results.
 struct Reassociation {
-  std::string op;               ///< "node 'proj' (MatMul)"
+  std::string op;               ///< "node 'proj' (MatMul)"; "" of a weight after a step
   std::string tensor;           ///< that it makes
   std::string why;              ///< "summed up over 4 devices"
   double difference = 0;        ///< the largest

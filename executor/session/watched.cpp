@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/accumulated_values.h"
+
 namespace podium {
 namespace {
 
@@ -34,20 +36,6 @@ ir::Op negative_beside(const ir::Op& reader, ValueId of, ValueId result) {
 
 }  // namespace
 
-ir::IdMap<ValueId, bool> accumulated_values(const ir::Training& training) {
-  const std::set<ValueId> reduced(training.reduced.begin(), training.reduced.end());
-  ir::IdMap<ValueId, bool> accumulated(std::ssize(training.graph.values), false);
-  for (const ir::Variable& variable : training.variables) {
-    accumulated[variable.value] =
-        variable.kind == ir::VariableKind::Accumulator || reduced.contains(variable.value);
-  }
-  for (const ir::Op& op : training.graph.ops) {
-    if (ir::is_outer(op) || !any_of(inputs_of(op), accumulated)) continue;
-    for (ValueId id : outputs_of(op)) accumulated[id] = true;
-  }
-  return accumulated;
-}
-
 Watched watch(ir::Training& training) {
   ir::Graph& graph = training.graph;
   Watched watched;
@@ -65,7 +53,7 @@ Watched watch(ir::Training& training) {
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
     if (!updates.contains(i)) outputs.insert(graph.outputs[i]);
   }
-  const ir::IdMap<ValueId, bool> accumulated = accumulated_values(training);
+  const ir::IdMap<ValueId, bool> accumulated = ir::accumulated_values(training);
   for (const ir::Op& op : graph.ops) {
     for (ValueId id : outputs_of(op)) {
       if (accumulated[id] || !can_come_back(graph[id].type) || !outputs.insert(id).second) continue;

@@ -23,13 +23,9 @@ struct Watched {
   std::map<std::string, ir::Tensor> fed = {};  ///< what the session gave inputs of its own in the last run
 };
 
-/// The values that ops of micro-batches make of accumulators. Strategies add up in several of them, in an
-/// order of their own, so that only the sums which updates read mean the same everywhere.
-ir::IdMap<ir::ValueId, bool> accumulated_values(const ir::Training& training);
-
-/// Makes outputs of what ops make, apart from accumulated_values, strings, and what has a size that only data
-/// decides. What an update reads of a reduced value gets an op of the update that turns its sign: no pass
-/// takes it away, and it loses no bit.
+/// Makes outputs of what ops make, apart from ir::accumulated_values, strings, and what has a size that only
+/// data decides. What an update reads of a reduced value gets an op of the update that turns its sign: no
+/// pass takes it away, and it loses no bit.
 Watched watch(ir::Training& training);
 
 }  // namespace podium

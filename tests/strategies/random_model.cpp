@@ -14,7 +14,7 @@ constexpr int kMostStages = 4;
 // Layers keep [2,3,4]: samples, steps or channels, features.
 class Writer {
  public:
-  Writer(Random& random, Spread spread) : random_(random), spread_(spread) {}
+  Writer(Random& random, Spread spread, Layers layers) : random_(random), spread_(spread), layers_(layers) {}
 
   RandomModel write() {
     const int layers = 3 + random_.below(5);
@@ -120,7 +120,42 @@ class Writer {
         &Writer::bias,    &Writer::layer_norm, &Writer::attention, &Writer::conv,   &Writer::recurrent,
         &Writer::branch,  &Writer::loop,       &Writer::turned,    &Writer::words,  &Writer::swapped,
         &Writer::scaled,  &Writer::batch_norm};
+    static const std::vector<Layer> kMore{
+        &Writer::centered,   &Writer::pooled,  &Writer::instance_norm, &Writer::scaled_by_logarithms,
+        &Writer::group_norm, &Writer::largest, &Writer::heads,         &Writer::table_of_words};
+    if (layers_ == Layers::Many && random_.one_in(3)) return (this->*random_.of(kMore))();
     return (this->*random_.of(kLayers))();
+  }
+  std::string axes() { return constant("int64[1]", std::to_string(random_.below(3))); }
+  std::string centered() {
+    const std::string from = any();
+    const Names kinds{"ReduceMean", "ReduceSum", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare"};
+    return op("Sub", {from, op(random_.of(kinds), {from, axes()})});
+  }
+  std::string largest() {
+    const std::string from = any();
+    return op("Add", {from, op(random_.of(Names{"ReduceMax", "ReduceMin"}), {from, axes()})});
+  }
+  std::string pooled() {
+    return op(random_.of(Names{"AveragePool", "MaxPool"}), {any()}, {"kernel_shape=[3]", "pads=[1,1]"});
+  }
+  std::string instance_norm() { return op("InstanceNormalization", {any(), weight({3}), weight({3})}); }
+  std::string group_norm() {
+    return op("GroupNormalization", {any(), weight({3}), weight({3})}, {"num_groups=3"});
+  }
+  std::string scaled_by_logarithms() { return op("Mul", {any(), op("LogSoftmax", {any()}, {"axis=1"})}); }
+  std::string heads() {
+    const std::string four = constant("int64[4]", "2,3,2,2");
+    const std::string split = op("Transpose", {op("Reshape", {any(), four})}, {"perm=[0,2,1,3]"});
+    const std::string scores =
+        op("Softmax", {op("MatMul", {split, op("Transpose", {split}, {"perm=[0,1,3,2]"})})});
+    const std::string joined = op("Transpose", {op("MatMul", {scores, split})}, {"perm=[0,2,1,3]"});
+    return op("Reshape", {joined, constant("int64[3]", "2,3,4")});
+  }
+  std::string table_of_words() {
+    const std::string table = weight({5, 4});
+    const std::string scores = op("MatMul", {any(), op("Transpose", {table}, {"perm=[1,0]"})});
+    return op("MatMul", {op("Softmax", {scores}), table});
   }
   std::string product() { return op("MatMul", {any(), weight({4, 4})}); }
   std::string binary() { return op(random_.of(Names{"Add", "Mul", "Sub"}), {any(), any()}); }
@@ -178,6 +213,7 @@ class Writer {
 
   Random& random_;
   Spread spread_;
+  Layers layers_;
   RandomModel model_;
   int processor_ = 0;
   int used_processors_ = 1;
@@ -192,6 +228,8 @@ class Writer {
 
 }  // namespace
 
-RandomModel random_model(Random& random, Spread spread) { return Writer(random, spread).write(); }
+RandomModel random_model(Random& random, Spread spread, Layers layers) {
+  return Writer(random, spread, layers).write();
+}
 
 }  // namespace podium::testing

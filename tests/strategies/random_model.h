@@ -35,6 +35,9 @@ struct RandomModel {
   bool keeps_statistics = false;     ///< of the samples that one processor sees
 };
 
-RandomModel random_model(Random& random, Spread spread);
+/// Which layers a model may have; Many has reductions, pools and other normalisations beside the few.
+enum class Layers { Few, Many };
+
+RandomModel random_model(Random& random, Spread spread, Layers layers = Layers::Few);
 
 }  // namespace podium::testing

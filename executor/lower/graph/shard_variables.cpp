@@ -87,12 +87,22 @@ class Sharder {
     ValueId& output = graph_.outputs[place_in_outputs];
     const OpPlacement place = made_at_.at(output);
     if (const auto update = plan_.outputs.find(place_in_outputs); update != plan_.outputs.end()) {
+      check_adds_to_part(place_in_outputs, output);
       output = part(output, update->second, place);
       return;
     }
     const std::string name = graph_[output].name;  // by which the host knows it
     output = whole(output, place);
     graph_[output].name = name;
+  }
+
+  // The replicas' own whole sums hold what all of them have added before: they cannot be added up once more.
+  void check_adds_to_part(int place_in_outputs, ValueId output) const {
+    for (const ir::Update& update : placed_.training.updates) {
+      if (update.output != static_cast<std::size_t>(place_in_outputs) || update.outer) continue;
+      IR_CHECK(shards_.contains(output), "micro-batches add to all of {}, of which replicas hold parts",
+               graph_[update.variable].name);
+    }
   }
 
   ValueId another(ValueId like) {

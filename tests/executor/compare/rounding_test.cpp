@@ -95,6 +95,12 @@ TEST(SumsOfMagnitudes, CountWhatCancels) {
 }
 
 // In steps, with the sum of the exponentials in the opposite order.
+TEST(SumsOfMagnitudes, TakeTheMagnitudesOfConstantsToo) {
+  EXPECT_EQ(sums_of("g (float[1,2] x) => (float[1,1] y) <float[2,1] w = {4, -3}> { y = MatMul (x, w) }",
+                    {tensor<float>({1, 2}, {3, 4}), tensor<float>({2, 1}, {4, -3})}),
+            std::vector<float>({24}));
+}
+
 TEST(BoundsOfSteps, HoldASoftmaxWhoseSumHasAnotherOrder) {
   const ir::Graph graph = inferred("g (float[64] x) => (float[64] y) { y = Softmax (x) }");
   std::mt19937 random(5);
