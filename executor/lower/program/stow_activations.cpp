@@ -6,10 +6,15 @@
 //   ...
 //   load a.streaming[0+1i] -> a__l0              a__l0 for what is loaded
 //   compute backward on ipu 0: (a__l0, dy) -> (dx)
+//
+// An exchange may read several slots of one home, those of different micro-batches: each gets a buffer of its
+// own.
 #include "executor/lower/program/stow_activations.h"
 
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "executor/lower/program/append.h"
 #include "executor/slots.h"
@@ -32,9 +37,12 @@ struct Stowed {
   Buffer like;  ///< one slot on the compute tiles
   ir::TensorLocation location;
   std::optional<BufferId> made = {};
-  std::optional<BufferId> loaded = {};
+  std::vector<BufferId> loaded = {};  ///< as many as one step reads slots
   std::optional<BufferId> on_io_tiles = {};
 };
+
+// A slot of a home, also of those that move on in a Repeat.
+using Home = std::pair<int, int>;  ///< Slot::index and stride
 
 class Stower {
  public:
@@ -50,6 +58,8 @@ class Stower {
         continue;
       }
       std::vector<Step> stores;
+      rooms_.clear();
+      written_.clear();
       executor::for_each_use(step, [&](Slot& slot, bool is_write, const executor::Iterations& acts) {
         const auto found = stowed_.find(slot.buffer);
         if (found == stowed_.end()) return;
@@ -77,18 +87,31 @@ class Stower {
   }
 
  private:
+  BufferId append_room(const Stowed& stowed, Memory memory, const std::string& suffix) {
+    Buffer made = stowed.like;
+    made.memory = memory;
+    made.name += suffix;
+    return append(program_, std::move(made));
+  }
   Slot room(std::optional<BufferId>& buffer, const Stowed& stowed, Memory memory, const char* suffix) {
-    if (!buffer) {
-      Buffer made = stowed.like;
-      made.memory = memory;
-      made.name += suffix;
-      buffer = append(program_, std::move(made));
-    }
+    if (!buffer) buffer = append_room(stowed, memory, suffix);
     return {*buffer};
+  }
+  // For what the step at hand reads: each slot of a home has its own.
+  Slot room_to_read(Stowed& stowed, const Slot& home) {
+    std::map<Home, BufferId>& rooms = rooms_[home.buffer];
+    const auto [entry, is_new] = rooms.try_emplace(Home(home.index, home.stride));
+    if (is_new) {
+      const std::size_t place = rooms.size() - 1;
+      if (place == stowed.loaded.size())
+        stowed.loaded.push_back(append_room(stowed, Memory::Compute, fmt::format("__l{}", place)));
+      entry->second = stowed.loaded[place];
+    }
+    return {entry->second};
   }
 
   void load(Stowed& stowed, Slot& slot, std::vector<Step>& steps) {
-    const Slot home = std::exchange(slot, room(stowed.loaded, stowed, Memory::Compute, "__l0"));
+    const Slot home = std::exchange(slot, room_to_read(stowed, slot));
     const auto add = [&](auto action) {
       steps.push_back({.action = std::move(action)});
       ++loads_;
@@ -101,6 +124,9 @@ class Stower {
   }
 
   void store(Stowed& stowed, Slot& slot, std::vector<Step>& steps) {
+    const Home written(slot.index, slot.stride);
+    IR_CHECK(written_.try_emplace(slot.buffer, written).first->second == written,
+             "a step writes two slots of {}, which waits elsewhere", stowed.like.name);
     const Slot home = std::exchange(slot, room(stowed.made, stowed, Memory::Compute, ""));
     const auto add = [&](auto action) { steps.push_back({.action = std::move(action)}); };
     if (stowed.location.storage == ir::Storage::OnChip) return add(CopyBetweenTiles{{slot, home}});
@@ -112,7 +138,10 @@ class Stower {
 
   Program& program_;
   std::map<BufferId, Stowed> stowed_;
-  std::ptrdiff_t loads_ = 0;  ///< in front of the step at hand
+  // Of the step at hand.
+  std::ptrdiff_t loads_ = 0;  ///< in front of it
+  std::map<BufferId, std::map<Home, BufferId>> rooms_;
+  std::map<BufferId, Home> written_;
 };
 
 // Finds the buffers that wait: a block reads them when another one has computed since they were made, or they

@@ -67,6 +67,32 @@ TEST(StowActivations, GiveTheSameNumbers) {
   }
 }
 
+// In a cycle of the pipeline one exchange sends processor 1 the newest of what was made and processor 2 one
+// of an earlier micro-batch.
+TEST(StowActivations, GiveAnExchangeTheSlotsOfSeveralMicroBatches) {
+  Placed model = testing::placed(
+      "g (float[2] x) => (float[2] y) { a = Neg(x) b = Exp(a) c = Mul(a, b) y = Add(a, c) }", {0, 1, 2, 0});
+  const std::vector<ir::Datum> inputs{
+      testing::tensor<float>({6, 2}, {3, 5, 1, 2, -1, 4, 0.5F, 7, 6, -2, 2, 9})};
+  numeric::Engine whole(lower(model.graph, model.placement, {.batches_per_step = 6}), {});
+  const auto expected = testing::values<float>(whole.run(inputs)[0]);
+  for (int stage = 0; stage < 4; ++stage) model.placement.ops[stage].stage = stage;
+  model.placement.stages = 4;
+  Warnings warnings;
+  for (const ir::TensorLocation& location :
+       {ir::TensorLocation{.storage = ir::Storage::OffChip}, {.storage_tiles = ir::TileSet::IO}}) {
+    const Program program = lower(model.graph, model.placement,
+                                  {.virtual_graph_mode = VirtualGraphMode::Manual,
+                                   .pipelining = true,
+                                   .batches_per_step = 6,
+                                   .location_overrides = {{"a", location}},
+                                   .io_tiles = 32},
+                                  &warnings);
+    numeric::Engine engine(program, {});
+    EXPECT_EQ(testing::values<float>(engine.run(inputs)[0]), expected);
+  }
+}
+
 TEST(StowActivations, SayWhereNothingCanWait) {
   Warnings warnings;
   lowered_with({.storage = ir::Storage::OffChip}, warnings,
