@@ -291,7 +291,8 @@ constexpr const char* kBrokenWords = R"js(
     for (const cell of all("td")) {
       const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
       for (let node = walk.nextNode(); node; node = walk.nextNode()) {
-        for (const word of node.data.matchAll(/[A-Za-z0-9.%]{2,20}/g)) {
+        for (const word of node.data.matchAll(/[A-Za-z0-9.%]+/g)) {
+          if (word[0].length > 20) continue;
           const range = document.createRange();
           range.setStart(node, word.index);
           range.setEnd(node, word.index + word[0].length);

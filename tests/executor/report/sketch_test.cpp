@@ -30,7 +30,7 @@ TEST(Sketch, HasALetterForWhatTakesMostOfEachBin) {
   const Sketch sketch = sketch_of(three_parts());
   ASSERT_EQ(sketch.lanes.size(), 2U);
   EXPECT_EQ(sketch.lanes[0], repeated('a', 4) + repeated('b', 2) + repeated('~', 2));
-  EXPECT_EQ(sketch.lanes[1], repeated('g', 3) + repeated('.', 5));
+  EXPECT_EQ(sketch.lanes[1], repeated('h', 3) + repeated('.', 5));
 }
 
 TEST(Sketch, HasTheMostMemoryOfEachBin) {
