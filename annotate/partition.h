@@ -86,8 +86,8 @@ struct Partitioned {
 /// into form. An op that cannot be cut runs whole on all devices, a random one or one with bodies on the
 /// first. Inputs are read whole, and outputs come from the first device of the group that makes them. A state
 /// lies as its weight does; one of a weight that all devices have, like its update, is on the first. Error
-/// for more ops than the plan allows, for types that are not static, for a spec that does not fit its tensor, and for parts of a tensor that no
-/// device has.
+/// for more ops than the plan allows, for types that are not static, for a spec that does not fit its tensor,
+/// and for parts of a tensor that no device has.
 Partitioned partition(const ir::Training& whole, const ShardingPlan& plan);
 
 /// "all-reduce"

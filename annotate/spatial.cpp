@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "annotate/device_specs.h"
 #include "ir/ops/slide.h"
 
 namespace podium::annotate {
@@ -27,20 +28,6 @@ std::int64_t longest_axis(const ir::Dims& dims) {
   return std::max_element(dims.begin() + kFirstSpatial, dims.end()) - dims.begin();
 }
 
-ir::ShardingSpec whole(std::int64_t devices) {
-  ir::ShardingSpec spec;
-  spec.holders.resize(1);
-  for (std::int64_t device = 0; device < devices; ++device) spec.holders[0].push_back(device);
-  return spec;
-}
-
-ir::ShardingSpec cut(std::int64_t axis, std::int64_t devices) {
-  ir::ShardingSpec spec;
-  for (std::int64_t device = 0; device < devices; ++device) spec.holders.push_back({device});
-  spec.axes.push_back({axis, {{.size = {}, .shards = devices}}});
-  return spec;
-}
-
 }  // namespace
 
 TensorParallelPlan cut_images(const ir::Graph& graph, std::int64_t devices) {
@@ -54,7 +41,9 @@ TensorParallelPlan cut_images(const ir::Graph& graph, std::int64_t devices) {
     const ir::Dims& dims = typed.output(0).dims;
     const bool is_cut = *axis < std::ssize(dims) && is_enough(dims[*axis], devices);
     if (is_cut) ++plan.images;
-    plan.specs.push_back({id, op.outputs[0], is_cut ? cut(*axis, devices) : whole(devices)});
+    plan.specs.push_back(
+        {id, op.outputs[0],
+         is_cut ? one_on_each({*axis, {{.size = {}, .shards = devices}}}, devices) : whole_on(devices)});
   }
   if (plan.images > 0) return plan;
   throw Error("no convolution or pool found whose images have {} rows or columns, one for each device needed",

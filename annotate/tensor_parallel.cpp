@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 
+#include "annotate/device_specs.h"
 #include "annotate/match.h"
 #include "annotate/product_graph.h"
 #include "annotate/spatial.h"
@@ -389,13 +390,7 @@ TensorParallelPlan TensorParallelPlanner::plan() {
   return std::move(plan_);
 }
 
-ShardingSpec TensorParallelPlanner::whole() const {
-  ShardingSpec spec;
-  spec.holders.resize(1);
-  for (std::int64_t device = 0; device < devices_ * context_groups_; ++device)
-    spec.holders[0].push_back(device);
-  return spec;
-}
+ShardingSpec TensorParallelPlanner::whole() const { return whole_on(devices_ * context_groups_); }
 
 /// In as many shards as a group has devices, or fewer that several hold. All groups have the same.
 ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, const Columns& columns) const {
@@ -503,15 +498,14 @@ void TensorParallelPlanner::cut_rows(const Product& product, const Columns& rows
 // where nobody knows how many sequences there are, the Reshape that gives them an axis has the cut.
 void TensorParallelPlanner::say_result(OpId op, ValueId result) {
   const ir::Type& type = graph_[result].type;
-  const bool has_tokens = tokens_ == TokensBetweenBlocks::Cut && type.has_rank &&
-                          !is_any(graph_[op], {"Conv", "ConvInteger", "QLinearConv"});
+  const Product* product = products_.find(op);
+  const bool is_image = product != nullptr && product->is_convolution;
+  const bool has_tokens = tokens_ == TokensBetweenBlocks::Cut && type.has_rank && !is_image;
   if (!has_tokens) return say_activation(op, result, whole());
   if (const auto tokens = tokens_of(result); tokens && context_groups_ > 1) {
-    ShardingSpec spec{.holders = {}, .axes = {*tokens}};
-    spec.axes[0].factors.back().shards = devices_ * context_groups_;
-    for (std::int64_t device = 0; device < devices_ * context_groups_; ++device)
-      spec.holders.push_back({device});
-    return say(op, result, std::move(spec));
+    ir::ShardedAxis axis = *tokens;
+    axis.factors.back().shards = devices_ * context_groups_;
+    return say(op, result, one_on_each(std::move(axis), devices_ * context_groups_));
   }
   if (type.rank() == 3) return say(op, result, cut(1));
   if (type.rank() != 2) return say(op, result, whole());

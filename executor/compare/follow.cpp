@@ -4,8 +4,7 @@
 //
 //   op        its kernel on the session's own operands; the same bits, or a sum whose order explains them
 //   sums      what an update reads of an accumulator against the gradients of the session, added up in the
-//   order
-//             of micro-batches and replicas
+//             order of micro-batches and replicas
 //   update    its ops on what it reads, as any other
 #include "executor/compare/follow.h"
 
@@ -475,16 +474,17 @@ void Follower::note(OpId op, ValueId id, const Tensor& found, const Tensor& expe
 
 void Follower::part(OpId op, ValueId id, const Moment& moment, const Tensor& found, const Tensor& expected,
                     std::int64_t element, std::string remark) {
-  part_at(graph_[id].name, found, expected, text_of(moment), std::move(remark));
+  tell(graph_[id].name, found, expected, element, text_of(moment), std::move(remark));
   verdict_.parting->op = op.valid() ? graph_.describe(graph_[op]) : "";
-  verdict_.parting->element = index_of(found.dims(), element);
-  verdict_.parting->found = cast(found, ir::DataType::Double).data<double>()[element];
-  verdict_.parting->expected = cast(expected, ir::DataType::Double).data<double>()[element];
 }
 
 void Follower::part_at(const std::string& name, const Tensor& found, const Tensor& expected, std::string when,
                        std::string remark) {
-  const std::int64_t element = differences(found, expected).worst;
+  tell(name, found, expected, differences(found, expected).worst, std::move(when), std::move(remark));
+}
+
+void Follower::tell(const std::string& name, const Tensor& found, const Tensor& expected,
+                    std::int64_t element, std::string when, std::string remark) {
   verdict_.parting = report::Parting{.tensor = name,
                                      .when = std::move(when),
                                      .element = index_of(found.dims(), element),

@@ -99,6 +99,8 @@ class Follower {
             const Explanation& explanation);
   void part(ir::OpId op, ir::ValueId id, const Moment& moment, const ir::Tensor& found,
             const ir::Tensor& expected, std::int64_t element, std::string remark = {});
+  void tell(const std::string& name, const ir::Tensor& found, const ir::Tensor& expected,
+            std::int64_t element, std::string when, std::string remark);
 
   Operands operands_of(const ir::Op& op, const Replica& replica) const;
   Operands magnitudes_of(const ir::Op& op, const Replica& replica) const;
