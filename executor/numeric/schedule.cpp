@@ -98,24 +98,26 @@ struct Effort {
 };
 using Efforts = ir::IdMap<BlockId, Effort>;
 
+// What threads that wait for each other lose by it: some two microseconds.
+constexpr double kMeeting = 2e5;
+
 // A large enough op is cut into parts for all threads, which then wait for each other.
 Effort effort_of(const executor::Block& block, int threads) {
   constexpr double kOperationsPerByte = 8;
-  constexpr double kMeeting = 2e5;  // some two microseconds
+  constexpr double kCall = 5e4;  // what an op costs beside its arithmetic
   Effort total;
   for (const ir::Op& op : block.graph.ops) {
     const ir::Work work = ir::work_of(ir::TypedOp(block.graph, op));
-    const double alone = std::max(0.0, work.flop + kOperationsPerByte * work.bytes);
+    const double alone = kCall + std::max(0.0, work.flop + kOperationsPerByte * work.bytes);
     total.one_thread += alone;
     total.all_threads += std::min(alone, alone / threads + kMeeting);
   }
   return total;
 }
 
-// Blocks side by side have their caches and their share of the memory's speed to themselves less than one
-// block has.
+// What blocks side by side lose by sharing caches and the memory's speed, each op that all threads share loses
+// as well: it brings the same memory to each of them.
 bool pays_side_by_side(const Efforts& efforts, const Section& section, const Wave& wave, int threads) {
-  constexpr double kLossSideBySide = 1.2;
   double sum = 0;
   double most = 0;
   double one_after_the_other = 0;
@@ -125,7 +127,7 @@ bool pays_side_by_side(const Efforts& efforts, const Section& section, const Wav
     most = std::max(most, effort.one_thread);
     one_after_the_other += effort.all_threads;
   }
-  const double side_by_side = std::max(most, sum / threads) * kLossSideBySide;
+  const double side_by_side = std::max(most, sum / threads) + kMeeting;
   return threads > 1 && wave.computes.size() > 1 && side_by_side < one_after_the_other;
 }
 

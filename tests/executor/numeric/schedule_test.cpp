@@ -16,14 +16,18 @@ using executor::Step;
 using executor::StoreToHost;
 using testing::HandMade;
 
+// Enough that a thread for each block pays.
+constexpr int kElements = 1 << 16;
+
 // x and the buffers a, b, c on processors 0 and 1, with a block on each that negates.
 HandMade sketch() {
   HandMade made;
-  made.input("x", {4});
-  made.output("y", {4});
+  made.input("x", {kElements});
+  made.output("y", {kElements});
+  const std::string negates = fmt::format("g (float[{0}] x) => (float[{0}] y) {{ y = Neg(x) }}", kElements);
   for (int processor : {0, 1}) {
-    for (const char* name : {"x", "a", "b", "c"}) made.buffer(name, {4}, processor);
-    made.block("g (float[4] x) => (float[4] y) { y = Neg(x) }", processor);
+    for (const char* name : {"x", "a", "b", "c"}) made.buffer(name, {kElements}, processor);
+    made.block(negates, processor);
   }
   return made;
 }
@@ -125,7 +129,7 @@ TEST(Schedule, TellsSlotsThatMoveOnAlikeApart) {
 
 TEST(Schedule, RunsUnevenWorkOneAfterTheOther) {
   HandMade made = sketch();
-  std::string text = "g (float[4] x) => (float[4] y) { a0 = Neg(x)\n";
+  std::string text = fmt::format("g (float[{0}] x) => (float[{0}] y) {{ a0 = Neg(x)\n", kElements);
   for (int i = 1; i < 10; ++i) text += fmt::format("a{} = Neg(a{})\n", i, i - 1);
   made.block(text + "y = Neg(a9) }", 1);
   Step long_one = compute(made, 1, "x", "b");
@@ -134,16 +138,16 @@ TEST(Schedule, RunsUnevenWorkOneAfterTheOther) {
   EXPECT_EQ(waves_of(made), "| 0 1\n");
 }
 
-// All threads share such an op.
-TEST(Schedule, RunsBlocksOfLargeOpsOneAfterTheOther) {
-  for (const std::int64_t size : {1000, 10'000'000}) {
+// Threads that meet between ops lose more than those that meet between blocks.
+TEST(Schedule, RunsEvenWorkSideBySideUnlessItIsTiny) {
+  for (const std::int64_t size : {1000, 100'000, 10'000'000}) {
     HandMade made;
     for (int processor : {0, 1}) {
       for (const char* name : {"x", "a"}) made.buffer(name, {size}, processor);
       made.block(fmt::format("g (float[{0}] x) => (float[{0}] y) {{ y = Neg(x) }}", size), processor);
     }
     for (int processor : {0, 1}) made.step(compute(made, processor, "x", "a"));
-    EXPECT_EQ(waves_of(made), size == 1000 ? "| 0 1 side by side\n" : "| 0 1\n");
+    EXPECT_EQ(waves_of(made), size == 1000 ? "| 0 1\n" : "| 0 1 side by side\n");
   }
 }
 
