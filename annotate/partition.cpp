@@ -19,6 +19,7 @@
 #include <ranges>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "annotate/annotations.h"
 #include "annotate/holdings.h"
@@ -49,6 +50,7 @@ class Partitioner {
         ops_(whole.graph.ops),
         makers_(producers(whole.graph)),
         accumulated_(ir::accumulated_values(whole)),
+        is_plain_output_(plain_outputs(whole)),
         plan_(plan),
         said_(plan.ops),
         held_(whole_, plan, made_.training.graph) {}
@@ -57,8 +59,11 @@ class Partitioner {
     out().name = whole_.name;
     hold_inputs();
     made_.ops.resize(ops_.size(), Cut::Whole);
+    Place last;
     for (std::size_t i : in_order_of_stages()) {
       const Op& op = ops_[i];
+      if (std::tuple(place_of(i).phase, place_of(i).stage) != std::tuple(last.phase, last.stage)) join_outputs();
+      last = place_of(i);
       at_ = i;
       held_.set_node(op.name, place_of(i));
       try {
@@ -66,13 +71,25 @@ class Partitioner {
       } catch (const Error& error) {
         throw error.at(whole_.describe(op));
       }
+      for (ValueId id : outputs_of(op)) {
+        if (is_plain_output_[id]) to_join_.push_back(id);
+      }
     }
+    join_outputs();
     finish();
     made_.reshardings = held_.take_reshardings();
     return std::move(made_);
   }
 
  private:
+  // Outputs that are no update's.
+  static ir::IdMap<ValueId, bool> plain_outputs(const ir::Training& whole) {
+    ir::IdMap<ValueId, bool> found(std::ssize(whole.graph.values), false);
+    for (ValueId id : whole.graph.outputs) found[id] = true;
+    for (const ir::Update& update : whole.updates) found[whole.graph.outputs[update.output]] = false;
+    return found;
+  }
+
   Graph& out() { return made_.training.graph; }
   const Type& type(ValueId id) const { return whole_[id].type; }
 
@@ -818,7 +835,9 @@ class Partitioner {
         add(updated(id, update, part));
       }
     }
-    if (!is_update) add(output(id));
+    if (is_update) return;
+    const auto joined = outputs_.find(id);
+    add(joined == outputs_.end() ? output(id) : joined->second);
   }
 
   // What a part of a variable becomes, on the device that computes it.
@@ -828,6 +847,12 @@ class Partitioner {
     const int device = first == first_device_.end() ? 0 : first->second;
     held_.set_node({}, held_[id].place);
     return held_.bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
+  }
+
+  // Outputs are put together in the stage and phase in which they are made: ops behind these are brought pieces
+  // that cannot be read here.
+  void join_outputs() {
+    for (ValueId id : std::exchange(to_join_, {})) outputs_.emplace(id, output(id));
   }
 
   // All of a value on one device, under its own name.
@@ -856,6 +881,9 @@ class Partitioner {
   const ir::IdMap<ValueId, ir::OpId> makers_;
   ir::IdMap<ValueId, bool> accumulated_;
   std::size_t at_ = 0;  ///< the op that is being added
+  const ir::IdMap<ValueId, bool> is_plain_output_;
+  std::vector<ValueId> to_join_;         ///< outputs of this stage and phase
+  std::map<ValueId, ValueId> outputs_;  ///< those that have been put together
   const ShardingPlan& plan_;
   std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps
   Partitioned made_;

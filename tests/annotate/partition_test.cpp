@@ -108,6 +108,26 @@ TEST(Partition, PutsStagesOnGroupsOfDevices) {
   EXPECT_THAT(run(made, {kA}), ElementsAre(-19, -22, -43, -50));
 }
 
+// Both read the rows of y, which device 0 puts together from two devices.
+TEST(Partition, JoinsAnOutputInTheStageThatMakesIt) {
+  CutGraph cut = cut_graph(
+      graph_of("agraph (float[2,2] a) => (float[2,2] y, float[2,2] z) { y = Neg(a) z = Abs(y) }"), 4,
+      {{"y", "y", over({axis(0, 2), axis(1, 2)})}, {"z", "y", over({axis(0, 2)})}});
+  cut.plan.placement = {.ops = {{}, {.processor = 0, .stage = 1}}, .processors = 1, .stages = 2};
+  const Partitioned made = cut.cut();
+  const ir::Graph& graph = made.training.graph;
+  const auto makers = ir::producers(graph);
+  const auto stage = [](const ir::Op& op) { return ir::attribute<std::int64_t>(op, kPipelineStage); };
+  for (const ir::Op& op : graph.ops) {
+    for (ir::ValueId id : inputs_of(op)) {
+      if (!makers[id].valid()) continue;
+      EXPECT_GE(stage(op), stage(graph[makers[id]])) << graph[id].name;
+    }
+  }
+  EXPECT_EQ(stage(graph[makers[graph.outputs[0]]]), 0);
+  EXPECT_THAT(run(made, {kA}), ElementsAre(-1, -2, -3, -4));
+}
+
 const char* const kOuterSum = "agraph (float[2,1] a, float[1,2] b) => (float[2,2] y) { y = Add(a, b) }";
 const std::vector<Datum> kOuterTerms{tensor<float>({2, 1}, {10, 20}), tensor<float>({1, 2}, {1, 2})};
 

@@ -112,11 +112,6 @@ CutCase cut_case(unsigned seed) {
   made.devices = 2 + random.below(3);
   made.model = with_sharding(made.model, random_sharding(random, made.model, made.devices));
   strategy.device_configuration = "cut";
-  // Phases of groups of devices do not stream what micro-batches add up.
-  if (strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) {
-    strategy.accumulators.location = {};
-    strategy.location_overrides.clear();
-  }
   if (strategy.ipus > 0) strategy.ipus *= made.devices;
   // LAMB makes a step of any gradient that is not 0, such as one that rounding leaves of a sum that is.
   const bool is_scaled = given.options.optimizer.defaults.contains("maxWeightNorm");

@@ -84,6 +84,11 @@ class Stashes {
     int position = 0;  ///< in the cycle
   };
 
+  static bool is_of_variable(executor::Role role) {
+    return role == executor::Role::Weight || role == executor::Role::OptimizerState ||
+           role == executor::Role::Accumulator;
+  }
+
   // The micro-batches written from a value's write to its read, itself included.
   void hold_until(const Slot& slot, Moment read) {
     const auto write = first_writes_.find(slot.buffer);
@@ -92,6 +97,8 @@ class Stashes {
     const int held = read.offset - written.offset + (written.position <= read.position ? 1 : 0);
     Buffer& buffer = program_[slot.buffer];
     if (buffer.persistent) return;  // a variable is what it is at the time
+    // What is loaded of one before the cycle, each micro-batch reads as the last one left it.
+    if (held <= 0 && is_of_variable(buffer.role)) return;
     IR_CHECK(held > 0, "{} is read in a cycle before it is written", buffer.name);
     const int slots = std::min(held, micro_batches_);
     if (slots <= buffer.slots) return;

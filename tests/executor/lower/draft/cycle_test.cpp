@@ -83,5 +83,17 @@ TEST(Cycle, VariablesHaveOneSlot) {
   EXPECT_EQ(chain.program.buffers[0].slots, 1);
 }
 
+// Such as running statistics that are off chip: loaded before the cycle, and changed by each micro-batch.
+TEST(Cycle, WhatIsLoadedOfAVariableIsReadAsTheLastMicroBatchLeftIt) {
+  Chain chain;
+  chain.program.buffers.push_back({.name = "mean", .type = kPair, .role = executor::Role::Weight});
+  chain.program.buffers.push_back({.name = "scaled", .type = kPair});
+  chain.beat.steps.push_back({0, {executor::CopyBetweenProcessors{{{{{2}}, {{3}}}}}}});
+  chain.beat.steps.push_back({0, {executor::CopyBetweenProcessors{{{{{3}}, {{2}}}}}}});
+  chain.unrolled(5);
+  EXPECT_EQ(chain.program.buffers[2].slots, 1);
+  EXPECT_EQ(chain.program.buffers[3].slots, 1);
+}
+
 }  // namespace
 }  // namespace podium::lower
