@@ -25,6 +25,7 @@
 #include "annotate/holdings.h"
 #include "annotate/op_steps.h"
 #include "ir/accumulated_values.h"
+#include "ir/bodies.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
@@ -605,7 +606,7 @@ class Partitioner {
 
   // Rules of loops and infer functions say the same of a part's sizes.
   void check_types(const Op& part, const TypedOp& typed) {
-    if (part.captures > 0 || !typed.output(0).is_static()) return;
+    if (ir::has_body(part) || !typed.output(0).is_static()) return;
     ir::InferContext inferred(out(), part);
     part.spec->infer(inferred);
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {

@@ -160,11 +160,14 @@ BlockId Draft::add_block(Part& part, std::string name) {
   if (part.turn.work == Work::Update) {
     for (ir::Op& op : block.graph.ops) set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
   }
-  for (ValueId weight : part.weights) {
-    block.weights.push_back(buffer(weight, processor, Memory::Compute, Role::Weight));
-    program[block.weights.back()].initial = {graph[weight].constant.value_or(ir::Tensor())};
-  }
+  for (const PartWeight& weight : part.weights) block.weights.push_back(constant(weight.whole, processor));
   return add_block(std::move(block));
+}
+
+BufferId Draft::constant(ValueId weight, int processor) {
+  const BufferId held = buffer(weight, processor, Memory::Compute, Role::Weight);
+  program[held].initial = {graph[weight].constant.value_or(ir::Tensor())};
+  return held;
 }
 
 std::vector<executor::Transfer> Draft::transfers_to_copies(ValueId value) {
@@ -190,13 +193,17 @@ std::vector<Step> Draft::run(Part& part, std::string name) {
   };
   const std::map<ValueId, ValueId> read = outer(part.graph.inputs, part.reads);
   const std::map<ValueId, ValueId> written = outer(part.graph.outputs, part.writes);
+  std::map<ValueId, ValueId> constants;
+  for (const PartWeight& weight : part.weights) constants.emplace(weight.local, weight.whole);
   std::vector<Step> steps;
   for (const ir::Op& op : part.graph.ops) {
     executor::GroupCollective collective = group_collective(op);
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       const int processor = ir::group_processor(op, i);
-      collective.transfers.push_back(
-          {{buffer(read.at(op.inputs[i]), processor)}, {buffer(written.at(op.outputs[i]), processor)}});
+      const auto given = read.find(op.inputs[i]);
+      const BufferId from = given != read.end() ? buffer(given->second, processor)
+                                                : constant(constants.at(op.inputs[i]), processor);
+      collective.transfers.push_back({{from}, {buffer(written.at(op.outputs[i]), processor)}});
     }
     steps.push_back({.action = std::move(collective)});
   }

@@ -42,6 +42,8 @@ class Draft {
   /// Adds a block on the processor of the part's turn with the buffers of its weights. The part's graph moves
   /// into it.
   executor::BlockId add_block(Part& part, std::string name);
+  /// The buffer of a constant on a processor, with its value.
+  executor::BufferId constant(ir::ValueId weight, int processor);
   /// The step that runs a block on the buffers of its values on its processor.
   executor::Step compute(executor::BlockId block, const Part& part);
   /// The steps of a part: one that runs its block, which is added under the name; where processors meet, one

@@ -138,7 +138,7 @@ class PartMaker {
       part.reads.push_back(outer);
       part.graph.inputs.push_back(id);
     } else {
-      part.weights.push_back(outer);
+      part.weights.push_back({.whole = outer, .local = id});
     }
     return id;
   }

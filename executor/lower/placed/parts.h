@@ -39,13 +39,19 @@ struct Turn {
 /// micro-batch.
 std::string to_string(const Turn& turn);
 
+/// A constant that the graph of a part holds.
+struct PartWeight {
+  ir::ValueId whole;  ///< in the whole graph
+  ir::ValueId local;  ///< in the part's
+};
+
 /// Ops of the whole graph that run together, as a graph of their own.
 struct Part {
   Turn turn;
   ir::Graph graph;  ///< its inputs are `reads`, its outputs `writes`, under the names of the whole graph
-  std::vector<ir::ValueId> reads;    ///< values of the whole graph, host inputs included
-  std::vector<ir::ValueId> writes;   ///< that other parts or the host read
-  std::vector<ir::ValueId> weights;  ///< constants of the whole graph that the part's graph holds
+  std::vector<ir::ValueId> reads;   ///< values of the whole graph, host inputs included
+  std::vector<ir::ValueId> writes;  ///< that other parts or the host read
+  std::vector<PartWeight> weights;
 };
 
 struct PartOptions {

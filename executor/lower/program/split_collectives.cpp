@@ -169,7 +169,7 @@ class Splitter {
         Block block{.name = fmt::format("{}.{}", whole.name, part.turn.stage),
                     .processor = whole.processor,
                     .graph = std::move(part.graph)};
-        for (ValueId weight : part.weights) block.weights.push_back(weights.at(weight));
+        for (const PartWeight& weight : part.weights) block.weights.push_back(weights.at(weight.whole));
         piece.block = put(std::move(block), std::exchange(next, std::nullopt));
       }
       piece.part = std::move(part);

@@ -109,7 +109,7 @@ class TileSplitter {
           .processor = whole.processor,
           .graph = std::move(part.graph),
           .memory = is_io ? Memory::IO : Memory::Compute};
-      for (ValueId weight : part.weights) block.weights.push_back(weights.at(weight));
+      for (const PartWeight& weight : part.weights) block.weights.push_back(weights.at(weight.whole));
       BlockId piece = id;
       if (made.pieces.empty()) {
         program_[id] = std::move(block);

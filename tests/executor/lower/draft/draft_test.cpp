@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "executor/lower/placed/parts.h"
 #include "tests/executor/lower/draft/draft_sketch.h"
 
 namespace podium::lower {
@@ -35,6 +36,20 @@ TEST(Draft, KnowsWhatTheHostGivesAndTakes) {
   EXPECT_EQ(sketch.draft.output_indices(sketch.value("y")), (std::vector<int>{0}));
   ASSERT_EQ(sketch.draft.program.inputs.size(), 1U);
   EXPECT_EQ(sketch.draft.program.inputs[0].micro_batches, 3);
+}
+
+TEST(Draft, GivesAMemberOfAnExchangeItsConstant) {
+  testing::DraftSketch sketch(
+      "g (float[2] x) => (float[2] y, float[2] z) <float[2] c = {1, 2}> "
+      "{ y, z = podium.GroupAllReduce <processors = [0, 1]> (x, c) }");
+  ir::IdMap<ir::OpId, Turn> turns;
+  turns.push_back({.meeting = Meeting::OfGroup});
+  std::vector<Part> parts = make_parts(sketch.placed.graph(), turns);
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(sketch.text(sketch.draft.run(parts[0], "meeting")), "all-reduce x@0 -> y@0, c@1 -> z@1\n");
+  const executor::Buffer& held = sketch.draft.program[sketch.draft.buffer(sketch.value("c"), 1)];
+  ASSERT_EQ(held.initial.size(), 1U);
+  EXPECT_EQ(held.initial[0].data<float>()[1], 2);
 }
 
 }  // namespace
