@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/lower/placed/parts.h"
+#include "ir/ops/group_exchange.h"
 #include "tests/executor/lower/draft/draft_sketch.h"
 
 namespace podium::lower {
@@ -40,13 +41,18 @@ TEST(Draft, KnowsWhatTheHostGivesAndTakes) {
 
 TEST(Draft, GivesAMemberOfAnExchangeItsConstant) {
   testing::DraftSketch sketch(
-      "g (float[2] x) => (float[2] y, float[2] z) <float[2] c = {1, 2}> "
-      "{ y, z = podium.GroupAllReduce <processors = [0, 1]> (x, c) }");
+      "g (float[2] x) => (float[2] y, float[2] z) <float[2] c = {1, 2}> { y = Neg(x) z = Neg(c) }");
+  ir::Op exchange{.spec = ir::find_op("podium", ir::kGroupAllReduce),
+                  .inputs = {sketch.value("x"), sketch.value("c")},
+                  .outputs = {sketch.value("y"), sketch.value("z")}};
+  ir::set_attribute(exchange, ir::kGroupProcessors, ir::IntList{0, 1});
+  ir::Graph graph = sketch.placed.graph();
+  graph.ops = {exchange};
   ir::IdMap<ir::OpId, Turn> turns;
   turns.push_back({.meeting = Meeting::OfGroup});
-  std::vector<Part> parts = make_parts(sketch.placed.graph(), turns);
+  std::vector<Part> parts = make_parts(graph, turns);
   ASSERT_EQ(parts.size(), 1U);
-  EXPECT_EQ(sketch.text(sketch.draft.run(parts[0], "meeting")), "all-reduce x@0 -> y@0, c@1 -> z@1\n");
+  EXPECT_EQ(sketch.text(sketch.draft.run(parts[0], "meeting")), "all-reduce in group x@0 -> y@0, c@1 -> z@1\n");
   const executor::Buffer& held = sketch.draft.program[sketch.draft.buffer(sketch.value("c"), 1)];
   ASSERT_EQ(held.initial.size(), 1U);
   EXPECT_EQ(held.initial[0].data<float>()[1], 2);
