@@ -11,6 +11,7 @@ PreparedKernel prepare_conv_weight_gradient(PrepareContext& context);
 PreparedKernel prepare_grid_sample_grid_gradient(PrepareContext& context);
 PreparedKernel prepare_grid_sample_input_gradient(PrepareContext& context);
 PreparedKernel prepare_late_gradient(PrepareContext& context);
+PreparedKernel prepare_lstm_gradient(PrepareContext& context);
 PreparedKernel prepare_max_pool_gradient(PrepareContext& context);
 PreparedKernel prepare_max_roi_pool_choice(PrepareContext& context);
 PreparedKernel prepare_max_roi_pool_gradient(PrepareContext& context);

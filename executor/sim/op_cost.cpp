@@ -190,9 +190,13 @@ OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& prod
     return fused_attention_cost(op, products, device, tiles);
   OpCost cost;
   for (const RepeatedProduct& each : products) cost += product_cost(op, each, device, tiles) * each.times;
-  if (products.size() < 2) return cost;
-  const RepeatedProduct& inner = op.op.spec->category == ir::Category::Recurrent ? products[1] : products[0];
-  const double results = inner.product.count * inner.product.rows * inner.product.columns;
+  const bool is_recurrent = op.op.spec->category == ir::Category::Recurrent;
+  if (products.size() < 2 && !is_recurrent) return cost;
+  const RepeatedProduct& inner = is_recurrent ? products.back() : products[0];
+  // A step's gates are what its product makes, or what it starts from on the way back: the wider side.
+  const double columns =
+      is_recurrent ? std::max(inner.product.inner, inner.product.columns) : inner.product.columns;
+  const double results = inner.product.count * inner.product.rows * columns;
   constexpr double kFlopEach = 4;  // as ops/softmax.cpp counts; gates are like it
   const double width = element_bytes(op);
   cost += vector_cost({.bytes = 2 * results * width, .flop = kFlopEach * results, .element_bytes = width},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/ops/attention.h"
+#include "ir/ops/lstm_gradient.h"
 #include "ir/ops/recurrent.h"
 #include "ir/work.h"
 
@@ -71,8 +72,18 @@ std::vector<RepeatedProduct> weight_gradient_products(const TypedOp& op) {
   return {{product}};
 }
 
+// The gradients of a step's gates give those of the state before it.
+std::vector<RepeatedProduct> lstm_gradient_products(const TypedOp& op) {
+  const ir::Dims& gates = op.dims(ir::LstmGradientInput::kGates);
+  const Product state{.rows = static_cast<double>(gates[1]),
+                      .inner = static_cast<double>(gates[2]),
+                      .columns = static_cast<double>(op.dims(ir::LstmGradientInput::kR)[1])};
+  return {{state, static_cast<double>(gates[0])}};
+}
+
 // X is projected in one product for all steps; the state's products follow each other.
 std::vector<RepeatedProduct> recurrent_products(const TypedOp& op) {
+  if (op.op.is("LSTMGradient", "podium")) return lstm_gradient_products(op);
   const ir::RecurrentShape shape = ir::recurrent_shape(op);
   const double gates = static_cast<double>(op.dims(ir::RecurrentInput::kR)[1]);
   Product projection{.count = static_cast<double>(shape.directions),

@@ -35,7 +35,7 @@ void append_masked(Graph& body, const Op& dropout) {
 }  // namespace
 
 std::vector<ValueId> random_values(Graph& body) {
-  give_masks(body);
+  give_what_gradients_read(body);
   std::vector<ValueId> values;
   for (const Op& op : body.ops) {
     for_each_body(op, [&](std::string_view, const Graph& inner) {

@@ -10,6 +10,7 @@
 
 #include "ir/gradients/gradient.h"
 #include "ir/gradients/late.h"
+#include "ir/ops/recurrent.h"
 
 namespace podium::ir {
 namespace {
@@ -24,7 +25,7 @@ class Differentiation {
   Differentiation(Graph& graph, std::span<const ValueId> xs, std::span<const ValueId> passed,
                   const DifferentiateOptions& options)
       : graph_(graph), builder_(graph), options_(options) {
-    give_masks(graph);
+    give_what_gradients_read(graph);
     original_ops_ = graph.ops.size();
     told_ops_ = original_ops_;
     is_x_.resize(std::ssize(graph.values), false);
@@ -144,12 +145,28 @@ void put_empty_sequences_first(Graph& graph, std::int64_t appended) {
     std::stable_partition(graph.ops.begin(), graph.ops.end(), is_empty_sequence);
 }
 
-void give_masks(Graph& graph) {
+namespace {
+
+void give_mask(Graph& graph, Op& op) {
+  if (op.outputs.size() > 1) return;
+  Type mask = graph[op.outputs[0]].type;
+  mask.element = DataType::Bool;
+  op.outputs.push_back(graph.add_value(graph.fresh_name(graph[op.outputs[0]].name + "_mask"), mask));
+}
+
+void give_states(Graph& graph, Op& op) {
+  if (op.outputs.empty() || op.outputs[RecurrentOutput::kY].valid()) return;
+  const Type type = Type::tensor(graph[op.inputs[RecurrentInput::kX]].type.element,
+                                 recurrent_shape(TypedOp(graph, op)).y());
+  op.outputs[RecurrentOutput::kY] = graph.add_value(graph.fresh_name(op.name + "_states"), type);
+}
+
+}  // namespace
+
+void give_what_gradients_read(Graph& graph) {
   for (Op& op : graph.ops) {
-    if (!op.is("Dropout") || op.outputs.size() > 1) continue;
-    Type mask = graph[op.outputs[0]].type;
-    mask.element = DataType::Bool;
-    op.outputs.push_back(graph.add_value(graph.fresh_name(graph[op.outputs[0]].name + "_mask"), mask));
+    if (op.is("Dropout")) give_mask(graph, op);
+    if (op.is("LSTM")) give_states(graph, op);
   }
 }
 

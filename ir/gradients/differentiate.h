@@ -50,7 +50,8 @@ IdMap<ValueId, bool> dependents(const Graph& graph, std::span<const ValueId> xs)
 /// may start with one.
 void put_empty_sequences_first(Graph& graph, std::int64_t appended);
 
-/// Gives each Dropout an output for its mask: the gradient needs to know what was dropped.
-void give_masks(Graph& graph);
+/// Gives each Dropout an output for its mask, since the gradient needs to know what was dropped, and each
+/// LSTM one for the states of all steps.
+void give_what_gradients_read(Graph& graph);
 
 }  // namespace podium::ir

@@ -31,6 +31,7 @@ std::span<const GradientRow> loss_gradients();
 std::span<const GradientRow> resample_gradients();
 std::span<const GradientRow> grid_gradients();
 std::span<const GradientRow> recurrent_gradients();
+std::span<const GradientRow> lstm_gradients();
 std::span<const GradientRow> attention_gradients();
 std::span<const GradientRow> linear_attention_gradients();
 std::span<const GradientRow> signal_gradients();

@@ -2,12 +2,13 @@
 // The ops are expanded: the products of X with W for all steps, then a Scan whose states are h (and c) and
 // whose body is one step of the cell, written with ONNX's ops; weights of R are captured. Sequences that have
 // ended keep their states by a condition that is scanned with the steps. The gradient of the cell is then
-// that of a Scan.
+// that of a Scan. Of an LSTM it is what lstm.h does not take.
 #include <algorithm>
 #include <iterator>
 
 #include "ir/gradients/expansion.h"
 #include "ir/gradients/families.h"
+#include "ir/gradients/lstm.h"
 #include "ir/gradients/terms.h"
 #include "ir/ops/recurrent.h"
 #include "ir/ops/recurrent_activation.h"
@@ -50,21 +51,6 @@ Term activated(const Activation& activation, Term x) {
       return x.call("Softplus");
   }
   throw InternalError("an activation that is none");
-}
-
-std::vector<Term> parts_of(Term whole, std::int64_t count, std::int64_t axis) {
-  const std::vector<Attribute> attributes{{"axis", axis}, {"num_outputs", count}};
-  std::vector<Term> parts;
-  if (count == 1) return {whole};
-  for (ValueId id : whole.builder->builder.ops("", "Split", {whole}, count, attributes))
-    parts.push_back({whole.builder, id});
-  return parts;
-}
-
-Term joined(const std::vector<Term>& parts, std::int64_t axis) {
-  const std::vector<ValueId> ids(parts.begin(), parts.end());
-  TermBuilder& context = *parts.at(0).builder;
-  return parts.size() == 1 ? parts[0] : term(context, context.call("Concat", ids, {{"axis", axis}}));
 }
 
 // The inputs of one step of a cell, in the body of the Scan.
@@ -310,6 +296,7 @@ void gru_gradient(GradientContext& context) {
 }
 
 void lstm_gradient(GradientContext& context) {
+  if (append_lstm_gradient(context)) return;
   differentiate_expansion(context, [](GradientContext& inner) {
     return Expanding(inner, {.gates = 4, .states = 2, .activations = 3, .step = lstm_step}, "input_forget")
         .outputs();

@@ -6,6 +6,7 @@
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 #include "ir/ops/late_gradient.h"
+#include "ir/ops/lstm_gradient.h"
 #include "ir/ops/window.h"
 
 namespace podium::ir {
@@ -244,6 +245,7 @@ std::span<const OpSpec> gradient_ops() {
                                                                              grid_sample_grid_gradient_row(),
                                                                              grid_sample_input_gradient_row(),
                                                                              late_gradient_row(),
+                                                                             lstm_gradient_row(),
                                                                              max_pool_gradient_row(),
                                                                              max_roi_pool_choice_row(),
                                                                              max_roi_pool_gradient_row(),

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ir/ops/loop_list.h"
+#include "ir/ops/lstm_gradient.h"
 #include "ir/ops/recurrent.h"
 
 namespace podium::ir {
@@ -155,6 +156,19 @@ std::vector<Loop> recurrent_loops(const TypedOp& op) {
   return loops.take();
 }
 
+// Sequences: all but the weights of R have their axis, behind that of the steps where there is one.
+std::vector<Loop> lstm_gradient_loops(const TypedOp& op) {
+  LoopList loops(op);
+  Loop batch = loops.make(op.dims(LstmGradientInput::kGates)[1]);
+  for (std::size_t i = 0; i < op.input_count(); ++i) {
+    if (op.has_input(i) && i != LstmGradientInput::kR) batch.inputs[i].axis = op.input(i).rank() == 3 ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < op.output_count(); ++i)
+    batch.outputs[i].axis = i == LstmGradientOutput::kGates ? 1 : 0;
+  loops.add(std::move(batch));
+  return loops.take();
+}
+
 }  // namespace
 
 const LoopRules& lookup_loop_rules() {
@@ -179,6 +193,7 @@ const LoopRules& lookup_loop_rules() {
       {"RNN", recurrent_loops},
       {"GRU", recurrent_loops},
       {"LSTM", recurrent_loops},
+      {"LSTMGradient", lstm_gradient_loops},
       {"Trilu", but_last_loops<2>},
       {"Det", but_last_loops<2>},
       {"Cofactors", but_last_loops<2>},

@@ -21,7 +21,9 @@
 namespace podium::ir {
 namespace {
 
-bool is_recurrent(const Op& op) { return op.spec->category == Category::Recurrent; }
+bool is_recurrent(const Op& op) {
+  return op.spec->category == Category::Recurrent && op.spec->domain.empty();
+}
 
 // The first of `slices` equal parts of a tensor along an axis; undefined when the parts differ.
 Tensor equal_part(const Tensor& whole, int axis, int slices) {

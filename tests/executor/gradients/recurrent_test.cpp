@@ -22,6 +22,7 @@ struct RecurrentCase {
   bool lengths = false;
   bool states = true;
   bool peepholes = false;
+  bool reads_y = true;
 };
 
 // Inputs from about -0.4 to 0.4, where no activation is flat.
@@ -32,8 +33,14 @@ ir::Tensor small(ir::Dims dims, double phase) {
   return result;
 }
 
-// Three steps of two sequences of two numbers; three hidden ones. The result is one of all outputs.
-void expect_recurrent_gradients(const RecurrentCase& of) {
+struct RecurrentModel {
+  std::string text;
+  Tensors inputs;
+};
+
+// Three steps of two sequences of two numbers; three hidden ones. The result is one of all outputs, or where
+// states are all that is asked for, of those.
+RecurrentModel recurrent_model(const RecurrentCase& of) {
   const bool is_lstm = of.op == "LSTM";
   const std::int64_t rows = of.gates * 3;
   const std::int64_t ways = of.directions;
@@ -57,13 +64,18 @@ void expect_recurrent_gradients(const RecurrentCase& of) {
     add(of.peepholes, "p", "double", small({ways, 9}, 6));
   }
   const std::string cell = is_lstm ? ", yc" : "";
-  expect_gradients_of_differences(
+  return {
       "g (" + declared + ") => (double[] out) { y, yh" + cell + " = " + of.op +
           " <hidden_size = 3, layout = " + (of.batch_first ? "1" : "0") + of.attributes + "> (" + names +
           ") e = Exp (yh) s = ReduceSum <keepdims = 0> (e)" +
           (is_lstm ? " k = Exp (yc) u = ReduceSum <keepdims = 0> (k) v = Mul (s, u)" : " v = Identity (s)") +
-          " out = Mul (y, v) }",
-      inputs);
+          " out = Mul (" + (of.reads_y ? "y" : "e") + ", v) }",
+      inputs};
+}
+
+void expect_recurrent_gradients(const RecurrentCase& of) {
+  const RecurrentModel model = recurrent_model(of);
+  expect_gradients_of_differences(model.text, model.inputs);
 }
 
 const std::vector<RecurrentCase> kCells{{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
@@ -100,6 +112,62 @@ TEST(GradientsOfRecurrence, WithSequencesThatEndEarlyInBothDirections) {
     of.directions = 2;
     of.lengths = true;
     expect_recurrent_gradients(of);
+  }
+}
+
+TEST(GradientsOfRecurrence, OfTheLastStatesAlone) {
+  for (RecurrentCase of : kCells) {
+    of.reads_y = false;
+    expect_recurrent_gradients(of);
+    of.attributes = ", direction = \"bidirectional\"";
+    of.directions = 2;
+    of.lengths = true;
+    expect_recurrent_gradients(of);
+  }
+}
+
+// Gates that are clipped where none of them comes are differentiated through Scans.
+TEST(GradientsOfRecurrence, OfAnLstmAreThoseOfItsScans) {
+  for (const char* direction : {"forward", "reverse", "bidirectional"}) {
+    for (const bool batch_first : {false, true}) {
+      RecurrentCase of{.op = "LSTM",
+                       .gates = 4,
+                       .attributes = std::string(", direction = \"") + direction + "\"",
+                       .directions = std::string(direction) == "bidirectional" ? 2 : 1,
+                       .batch_first = batch_first,
+                       .lengths = true};
+      const RecurrentModel by_kernel = recurrent_model(of);
+      of.attributes += ", clip = 1e6";
+      const Tensors found = testing::gradients(by_kernel.text, by_kernel.inputs);
+      const Tensors expected = testing::gradients(recurrent_model(of).text, by_kernel.inputs);
+      ASSERT_EQ(found.size(), expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        ASSERT_EQ(found[i].tensor.dims(), expected[i].tensor.dims());
+        for (std::int64_t k = 0; k < found[i].tensor.size(); ++k)
+          EXPECT_NEAR(found[i].tensor.data<double>()[k], expected[i].tensor.data<double>()[k], 1e-11);
+      }
+    }
+  }
+}
+
+TEST(GradientsOfRecurrence, OfAnLstmTwiceDifferentiated) {
+  for (const bool lengths : {false, true}) {
+    for (const char* direction : {"forward", "reverse"}) {
+      RecurrentCase of{.op = "LSTM", .gates = 4, .lengths = lengths};
+      of.attributes = std::string(", direction = \"") + direction + "\"";
+      RecurrentModel model = recurrent_model(of);
+      const auto end = model.text.rfind('}');
+      const std::string names = std::string("x, w, r, b, ") + (lengths ? "l, " : "") + "h, c";
+      model.text =
+          model.text.substr(0, end) +
+          " z = ReduceSum <keepdims = 0> (out) dx, dw, dr, dh, dc ="
+          " ai.onnx.preview.training.Gradient <xs = [\"x\", \"w\", \"r\", \"h\", \"c\"], y = \"z\">"
+          " (x, w, r, h, c) p = ReduceSumSquare <keepdims = 0> (dx) q = ReduceSumSquare <keepdims = 0>"
+          " (dw) o = ReduceSumSquare <keepdims = 0> (dr) m = Mul (dh, dc)"
+          " n = ReduceSum <keepdims = 0> (m) result = Sum (p, q, o, n) }";
+      model.text.replace(model.text.find("double[] out"), 12, "double[] result");
+      expect_gradients_of_differences(model.text, model.inputs);
+    }
   }
 }
 

@@ -193,6 +193,26 @@ TEST(ResampleGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
   expect_right_in_every_type({"GridSampleInputGradient", {grid, flow}, shaped});
 }
 
+TEST(LSTMGradient, IsRightInEveryTypeOnAnyNumberOfThreads) {
+  const Tensor r = random_floats({4 * 96, 96}, 2);
+  for (const char* direction : {"forward", "reverse"}) {
+    expect_right_in_every_type({"LSTMGradient",
+                                {random_floats({9, 12, 4 * 96}, 1), r, random_floats({9, 12, 96}, 3)},
+                                {{"direction", std::string(direction)}}});
+    const Tensor lengths = Tensor::of<std::int32_t>({3}, {4, 0, 2});
+    expect_right_in_every_type({"LSTMGradient",
+                                {random_floats({4, 3, 4 * 96}, 1),
+                                 r,
+                                 {},
+                                 random_floats({3, 96}, 4),
+                                 random_floats({3, 96}, 5),
+                                 random_floats({3, 96}, 6),
+                                 lengths},
+                                {{"direction", std::string(direction)}},
+                                3});
+  }
+}
+
 TEST(RegionGradients, AreRightInEveryType) {
   const Tensor x = random_floats({2, 3, 12, 13}, 1);
   const Tensor flow = random_floats({3, 3, 4, 2}, 2);

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/builder.h"
 #include "tests/support/graph_text.h"
 
 namespace podium::sim {
 namespace {
 
 // "count x rows x inner x columns", with "* times" where there are several one after the other.
-std::string products(const std::string& body) {
-  const ir::Graph graph = testing::graph_of(body);
+std::string lines_of(const ir::Graph& graph) {
   std::string lines;
   for (const RepeatedProduct& one : products_of(ir::TypedOp(graph, graph.ops[0]))) {
     const Product& p = one.product;
@@ -18,6 +18,8 @@ std::string products(const std::string& body) {
   }
   return lines;
 }
+
+std::string products(const std::string& body) { return lines_of(testing::graph_of(body)); }
 
 TEST(Products, OfAMatMulAreItsBatches) {
   EXPECT_EQ(products("g (float[8, 16] a, float[16, 4] b) => (y) { y = MatMul(a, b) }"), "1 x 8 x 16 x 4\n");
@@ -43,6 +45,18 @@ TEST(Products, OfAnLstmFollowEachOther) {
   EXPECT_EQ(products("g (float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r) => (y) {\n"
                      "  y = LSTM <hidden_size = 4> (x, w, r)\n}"),
             "1 x 10 x 3 x 16\n1 x 2 x 4 x 16 * 5\n");
+}
+
+// The gates' gradients of a step give those of the state before it.
+TEST(Products, OfTheGradientOfAnLstmGoBackStepByStep) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const auto input = [&](const char* name, ir::Dims dims) {
+    return builder.input(name, ir::Type::tensor(ir::DataType::Float, std::move(dims)));
+  };
+  builder.ops("podium", "LSTMGradient",
+              {input("gates", {5, 2, 16}), input("r", {16, 4}), input("y", {5, 2, 4})}, 1);
+  EXPECT_EQ(lines_of(graph), "1 x 2 x 16 x 4 * 5\n");
 }
 
 TEST(Products, OfAttentionAreScoresAndValues) {

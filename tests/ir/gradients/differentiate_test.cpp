@@ -1,0 +1,31 @@
+#include "ir/gradients/differentiate.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/graph_text.h"
+
+namespace podium::ir {
+namespace {
+
+TEST(GiveWhatGradientsRead, GivesAnLstmTheStatesOfAllSteps) {
+  Graph graph = testing::graph_of(
+      "g (float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r) => (h) {"
+      " y, h = LSTM <hidden_size = 4> (x, w, r) }");
+  graph.ops[0].outputs[0] = kNoValue;
+  give_what_gradients_read(graph);
+  ASSERT_TRUE(graph.ops[0].outputs[0].valid());
+  EXPECT_EQ(graph[graph.ops[0].outputs[0]].type, Type::tensor(DataType::Float, {5, 1, 2, 4}));
+  const ValueId given = graph.ops[0].outputs[0];
+  give_what_gradients_read(graph);
+  EXPECT_EQ(graph.ops[0].outputs[0], given);
+}
+
+TEST(GiveWhatGradientsRead, GivesADropoutItsMask) {
+  Graph graph = testing::graph_of("g (float[4, 3] x) => (y) { y = Dropout (x) }");
+  give_what_gradients_read(graph);
+  ASSERT_EQ(graph.ops[0].outputs.size(), 2U);
+  EXPECT_EQ(graph[graph.ops[0].outputs[1]].type, Type::tensor(DataType::Bool, {4, 3}));
+}
+
+}  // namespace
+}  // namespace podium::ir
