@@ -282,33 +282,68 @@ bool Holdings::exchange_in_groups(ValueId id, const Boxes& wanted, Context conte
     if (needed[device] && known(id, device, *needed[device], context)) needed[device].reset();
   }
   const std::vector<GroupExchange> found = group_exchanges(boxes_of(held_[id]), held_[id].pieces, needed);
-  for (const GroupExchange& one : found) emit_exchange(id, one, wanted, context);
+  for (const GroupExchange& one : found) {
+    std::vector<ValueId> pieces;
+    for (int member : one.members) pieces.push_back(held_[id].on[member]->value);
+    emit_exchange(id, one, pieces, wanted, context);
+  }
   return !found.empty();
 }
 
-void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const Boxes& wanted,
-                             Context context) {
+// What all devices of another group have and all of this one need crosses once: each device sends the part
+// that is its own, and those who receive gather the parts.
+bool Holdings::send_in_parts(ValueId id, const Boxes& wanted, Context context) {
   const Held& held = held_[id];
+  const bool may_cross = plan_.sends == Sends::InParts && devices_ > 1 && context == Context::MicroBatch &&
+                         plan_.placement.phases <= 1 && !held.everywhere.valid() && !held.is_variable &&
+                         !is_sum(held) && held.place.group != place_.group &&
+                         (ir::kNumeric | ir::kBool).contains(type(id).element);
+  if (!may_cross) return false;
+  const Box all = whole_box(type(id).dims);
+  GroupExchange gather{.kind = ExchangeKind::AllGather};
+  for (int device = 0; device < devices_; ++device) {
+    const bool has_all = held.on[device] && held.on[device]->box == all;
+    if (!has_all || wanted[device] != all || known(id, device, all, context)) return false;
+    gather.members.push_back(device);
+  }
+  const auto axis =
+      std::ranges::find_if(all, [&](const Ranges& ranges) { return length(ranges) >= devices_; });
+  if (axis == all.end()) return false;
+  gather.axis = axis - all.begin();
+  const std::int64_t size = length(*axis);
+  std::vector<ValueId> parts;
+  for (std::int64_t device = 0; device < devices_; ++device) {
+    Box part = all;
+    part[gather.axis] = {{size * device / devices_, size * (device + 1) / devices_}};
+    parts.push_back(bring(id, static_cast<int>(device), part, context));
+  }
+  emit_exchange(id, gather, parts, wanted, context);
+  return true;
+}
+
+// `pieces`: what each member has.
+void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const std::vector<ValueId>& pieces,
+                             const Boxes& wanted, Context context) {
   constexpr std::string_view kNames[] = {ir::kGroupAllReduce, ir::kGroupReduceScatter, ir::kGroupAllGather};
   Op op{.spec = ir::find_op("podium", kNames[static_cast<int>(exchange.kind)]), .name = node_};
   put_on(op, exchange.members[0], context, place_);
   ir::IntList processors;
   ir::IntList sizes;
   std::int64_t received = 0;
-  for (int member : exchange.members) {
-    const Piece& piece = *held.on[member];
+  for (std::size_t i = 0; i < exchange.members.size(); ++i) {
+    const int member = exchange.members[i];
     const Type result = Type::tensor(type(id).element, dims_of(*wanted[member]));
-    op.inputs.push_back(piece.value);
+    op.inputs.push_back(pieces[i]);
     op.outputs.push_back(out_.add_value(out_.fresh_name(subject_), result));
     processors.push_back(plan_.processor(place_.group, member));
     if (exchange.kind == ExchangeKind::ReduceScatter) sizes.push_back(result.dims[exchange.axis]);
     brought_[id].emplace(Brought{place_.group, member, context, *wanted[member]}, op.outputs.back());
-    received += packed_bytes(exchange.kind == ExchangeKind::AllGather ? out_[piece.value].type : result);
+    received += packed_bytes(exchange.kind == ExchangeKind::AllGather ? out_[pieces[i]].type : result);
   }
   ir::set_attribute(op, ir::kGroupProcessors, std::move(processors));
   if (exchange.kind != ExchangeKind::AllReduce) ir::set_attribute(op, "axis", exchange.axis);
   if (exchange.kind == ExchangeKind::ReduceScatter) ir::set_attribute(op, ir::kGroupSizes, std::move(sizes));
-  if (held.pieces == Pieces::Rivals) ir::set_attribute(op, ir::kGroupReduction, std::string("max"));
+  if (held_[id].pieces == Pieces::Rivals) ir::set_attribute(op, ir::kGroupReduction, std::string("max"));
   moved_.joined = moved_.joined || exchange.kind == ExchangeKind::AllGather;
   moved_.bytes += moved_in_ring(exchange, received);
   out_.ops.push_back(std::move(op));
@@ -353,7 +388,8 @@ std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Contex
   subject_ = whole_[id].name;
   const std::size_t before = out_.ops.size();
   const bool was_sum = is_sum(held_[id]);
-  if (!exchange_in_groups(id, wanted, context)) share_sum(id, wanted, context);
+  if (!exchange_in_groups(id, wanted, context) && !send_in_parts(id, wanted, context))
+    share_sum(id, wanted, context);
   index_.emplace(id);
   std::vector<ValueId> values(devices_);
   int readers = 0;

@@ -143,7 +143,9 @@ class Holdings {
   bool may_meet(ir::ValueId id, Context context) const;
   std::optional<ir::ValueId> known(ir::ValueId id, int device, const Box& box, Context context) const;
   bool exchange_in_groups(ir::ValueId id, const Boxes& wanted, Context context);
-  void emit_exchange(ir::ValueId id, const GroupExchange& exchange, const Boxes& wanted, Context context);
+  bool send_in_parts(ir::ValueId id, const Boxes& wanted, Context context);
+  void emit_exchange(ir::ValueId id, const GroupExchange& exchange, const std::vector<ir::ValueId>& pieces,
+                     const Boxes& wanted, Context context);
   void share_sum(ir::ValueId id, const Boxes& wanted, Context context);
   void keep_sum(ir::ValueId id, const Boxes& wanted, const std::vector<ir::ValueId>& values);
   void report(ir::ValueId id, bool was_sum, int readers, const Boxes& wanted);

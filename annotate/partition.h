@@ -22,6 +22,12 @@ struct OperandSharding {
   ir::ShardingSpec spec = {};
 };
 
+/// How a value that all devices of a group have goes to the devices of another group.
+enum class Sends : std::uint8_t {
+  Whole,   ///< to each from its like
+  InParts  ///< a part to each from its like; then they gather them
+};
+
 /// A device configuration as the ops of a graph refer to it.
 struct ShardingPlan {
   int devices = 1;                                     ///< of a group
@@ -30,6 +36,7 @@ struct ShardingPlan {
   std::vector<std::vector<int>> groups = {};
   /// Of the whole graph, whose processors are groups of devices. Without ops all are on one group.
   ir::Placement placement = {};
+  Sends sends = Sends::Whole;
   std::string found = {};  ///< what was recognised; empty where the model says it
   /// That the cut graph may have: a small file may ask for many devices. As many take some 2 GiB.
   std::int64_t most_ops = std::int64_t{1} << 21;

@@ -1,10 +1,11 @@
 // A file of rules is one object or a list of objects: "match", a pattern of nodes' names, and what is said of
-// those nodes, one row of kKeys a name. Nothing is applied before the whole file is read; later rules win.
+// those nodes, one row of kKeys a name, or that their layers are shared out over stages. Nothing is applied before the whole file is read; later rules win.
 #include "annotate/rules.h"
 
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "annotate/annotations.h"
@@ -85,13 +86,27 @@ constexpr std::array kKeys{Key{"ipu", kVirtualGraph, whole_number},
                            Key{"partials", ir::kPartialsType, partials},
                            Key{"availableMemory", ir::kAvailableMemory, share_of_memory}};
 
+int stages(const Json& value) {
+  const bool fits = value.is_number_unsigned() && value > 0 && value <= std::numeric_limits<int>::max();
+  if (!fits) throw refuse(value, "a whole number of at least 1");
+  return value.get<int>();
+}
+
 void read_entry(const std::string& name, const Json& value, Rule& rule) {
   if (name == "match") {
     if (!value.is_string() || value == "") throw Error("match: {} found, a pattern needed", value.dump());
     rule.match = value;
     return;
   }
-  std::vector<std::string_view> known{"match"};
+  if (name == "stages") {
+    try {
+      rule.stages = stages(value);
+    } catch (const Error& error) {
+      throw error.at(name);
+    }
+    return;
+  }
+  std::vector<std::string_view> known{"match", "stages"};
   for (const Key& key : kKeys) {
     known.push_back(key.name);
     if (key.name != name) continue;
@@ -110,8 +125,35 @@ Rule read_rule(const Json& json) {
   Rule rule;
   for (const auto& [name, value] : json.items()) read_entry(name, value, rule);
   if (rule.match.empty()) throw Error("\"match\" is missing");
-  if (rule.set.empty()) throw Error("nothing to annotate found, ipu, stage, phase or another name needed");
+  if (rule.set.empty() && rule.stages == 0)
+    throw Error("nothing to annotate found, ipu, stage, phase or another name needed");
   return rule;
+}
+
+// Up to the first '/' behind the pattern's first wildcard: "h12" of "h12/attn/Add" for "h[0-9]*".
+std::string_view layer_of(std::string_view name, const std::string& pattern) {
+  const std::size_t wildcard = std::min(pattern.find_first_of("*?["), pattern.size());
+  return name.substr(0, name.find('/', wildcard));
+}
+
+void share_out_layers(ir::Graph& graph, const Rule& rule) {
+  std::map<std::string_view, std::int64_t> layers;  // in the order in which they begin
+  std::vector<std::int64_t> layer(graph.ops.size(), -1);
+  for (ir::OpId id : Matcher(graph).find(rule.match)) {
+    const std::string_view name = layer_of(name_of(graph, graph[id]), rule.match);
+    layer[id.number()] = layers.emplace(name, std::ssize(layers)).first->second;
+  }
+  const std::int64_t count = std::ssize(layers);
+  if (count < rule.stages)
+    throw Error("stages: {} found, at most the {} layers that '{}' names needed", rule.stages, count,
+                rule.match);
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    if (layer[i] >= 0) last = layer[i];
+    const std::int64_t stage = last * rule.stages / count;
+    set_annotation(graph.ops[i], kVirtualGraph, stage);
+    set_annotation(graph.ops[i], kPipelineStage, stage);
+  }
 }
 
 Json parse(const std::string& text) {
@@ -146,6 +188,7 @@ std::vector<Rule> read_rules(const std::string& text, const std::string& where) 
 
 void apply_rules(ir::Graph& graph, const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) {
+    if (rule.stages > 0) share_out_layers(graph, rule);
     for (ir::OpId op : Matcher(graph).find(rule.match)) {
       for (const ir::Attribute& annotation : rule.set)
         set_annotation(graph[op], annotation.name, annotation.value);

@@ -103,7 +103,7 @@ std::vector<FlagRow> annotate_flags() {
       row_of_rule("phase", "'PATTERN=N': execution phase (repeatable)", annotate::kExecutionPhase),
       {"from", kAnnotate, "Rules",
        "FILE.json with a list of rules; --stage, --ipu and --phase win over it. A rule: {\"match\": PATTERN, "
-       "\"ipu\": N, \"stage\": N, \"phase\": N, \"recompute\": true, \"tiles\": \"IO\", \"location\": "
+       "\"ipu\": N, \"stage\": N, \"stages\": N (the layers that the pattern names, shared out evenly), \"phase\": N, \"recompute\": true, \"tiles\": \"IO\", \"location\": "
        "\"OffChip\", \"priority\": X, \"partials\": \"half\", \"availableMemory\": X}",
        Takes::Value, set_text(&AnnotateOptions::rules_file)},
       {"clear", kAnnotate, "Rules", "first remove all annotations of placement and all device configurations",

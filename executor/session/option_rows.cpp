@@ -95,7 +95,7 @@ constexpr std::array<Row<BatchSerialization>, 2> kBatchRows{{
     {"ioMode", access::word<&BatchSerialization::io_mode>, {"io-mode", "how slices come and go"}},
 }};
 
-constexpr std::array<Row<TensorParallelism>, 5> kTensorParallelRows{{
+constexpr std::array<Row<TensorParallelism>, 6> kTensorParallelRows{{
     {"devices",
      access::whole<&TensorParallelism::devices, 1>,
      {"tensor-parallel",
@@ -117,6 +117,11 @@ constexpr std::array<Row<TensorParallelism>, 5> kTensorParallelRows{{
      {"spatial-parallel",
       "N devices that share out the rows of images, or the columns where these are more: convolutions and pools "
       "read a halo of their neighbours"}},
+    {"scattersSends",
+     access::truth<&TensorParallelism::scatters_sends>,
+     {"scatter-sends",
+      "with --tensor-parallel, each device sends a part of what goes to another stage, where the parts are "
+      "gathered"}},
 }};
 
 constexpr Access<LossScaling> kTrackedTensors{
@@ -501,6 +506,7 @@ std::string words_of(const TensorParallelism& cut) {
   std::vector<std::string> parts;
   if (cut.devices > 1) parts.push_back(fmt::format("tensors cut over {}", cut.devices));
   if (cut.cuts_tokens) parts.emplace_back("tokens too");
+  if (cut.scatters_sends) parts.emplace_back("sends in parts");
   if (cut.context_groups > 1) parts.push_back(fmt::format("tokens shared out among {}", cut.context_groups));
   if (cut.spatial_groups > 1) parts.push_back(fmt::format("images shared out among {}", cut.spatial_groups));
   return fmt::format("{}", fmt::join(parts, ", "));

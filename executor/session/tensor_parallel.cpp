@@ -153,6 +153,7 @@ annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParalleli
     add(annotate::Side::Output, op.outputs);
   }
   annotate::ShardingPlan plan{.devices = group_of(cut),
+                              .sends = cut.scatters_sends ? annotate::Sends::InParts : annotate::Sends::Whole,
                               .found = annotate::to_string(found, sized.graph, options)};
   for (auto& [place, operands] : of_ops) {
     ir::set_attribute(model.graph.ops[place], annotate::kShardingPlace, std::ssize(plan.ops));

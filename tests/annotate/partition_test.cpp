@@ -128,6 +128,24 @@ TEST(Partition, JoinsAnOutputInTheStageThatMakesIt) {
   EXPECT_THAT(run(made, {kA}), ElementsAre(-1, -2, -3, -4));
 }
 
+// What both devices of a group have crosses once, in parts that the next group gathers.
+TEST(Partition, SendsToOtherGroupsInParts) {
+  CutGraph cut = cut_graph(
+      graph_of("agraph (float[2,2] a) => (float[2,2] z) <float[2,2] b = {5, 6, 7, 8}> "
+               "{ y = MatMul(a, b) w = Neg(y) z = MatMul(w, b) }"),
+      2,
+      {{"y", "y", over({axis(1, 2)})},
+       {"w", "w", {.holders = {{0, 1}}, .axes = {}}},
+       {"z", "z", over({axis(1, 2)})}});
+  cut.plan.placement = {.ops = {{}, {}, {.processor = 1, .stage = 1}}, .processors = 2, .stages = 2};
+  const Partitioned whole = cut.cut();
+  cut.plan.sends = Sends::InParts;
+  const Partitioned parts = cut.cut();
+  EXPECT_THAT(moved(whole), HasSubstr("'z' needs 'w': transfers, 32 bytes"));
+  EXPECT_THAT(moved(parts), HasSubstr("'z' needs 'w': all-gather, 32 bytes"));
+  EXPECT_EQ(run(parts, {kA}), run(whole, {kA}));
+}
+
 const char* const kOuterSum = "agraph (float[2,1] a, float[1,2] b) => (float[2,2] y) { y = Add(a, b) }";
 const std::vector<Datum> kOuterTerms{tensor<float>({2, 1}, {10, 20}), tensor<float>({1, 2}, {1, 2})};
 

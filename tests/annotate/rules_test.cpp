@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "annotate/annotations.h"
 #include "annotate/match.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/refusal.h"
@@ -95,6 +96,39 @@ TEST(Rules, SayHowProductsArePlanned) {
               HasSubstr("partials: \"double\" found, \"float\" or \"half\" needed"));
 }
 
+// Layers of two nodes each, and nodes before, between and behind them.
+std::string stages_of_layers(int stages) {
+  ir::Graph graph = graph_of(R"(g (float[2] x) => (float[2] z) {
+    a = Relu (x)
+    b = Neg (a)
+    c = Exp (b)
+    d = Neg (c)
+    e = Exp (d)
+    f = Relu (e)
+    y = Neg (f)
+    z = Exp (y)
+  })");
+  const char* const names[] = {"in", "h0/neg", "h0/exp", "h1/neg", "h1/exp", "between", "h10/neg", "out"};
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].name = names[i];
+  apply_rules(graph, read_rules(fmt::format(R"({{"match": "h[0-9]*", "stages": {}}})", stages), "rules.json"));
+  std::string text;
+  for (const ir::Op& op : graph.ops) {
+    const auto* stage = ir::attribute_if<std::int64_t>(op, kPipelineStage);
+    const auto* processor = ir::attribute_if<std::int64_t>(op, kVirtualGraph);
+    EXPECT_EQ(*stage, *processor);
+    text += std::to_string(*stage);
+  }
+  return text;
+}
+
+TEST(Rules, ShareOutLayers) {
+  EXPECT_EQ(stages_of_layers(1), "00000000");
+  EXPECT_EQ(stages_of_layers(2), "00000011");
+  EXPECT_EQ(stages_of_layers(3), "00011122");
+  EXPECT_EQ(testing::refusal([] { stages_of_layers(4); }),
+            "stages: 4 found, at most the 3 layers that 'h[0-9]*' names needed");
+}
+
 TEST(Rules, OneMayComeWithoutItsList) {
   EXPECT_THAT(annotated(R"({"match": "e", "ipu": 1})"), HasSubstr("e = Exp(a) {__ipu_number=1}"));
 }
@@ -127,8 +161,10 @@ TEST(Rules, SayWhatIsWrongAndWhere) {
             "rules.json: rule 1: nothing to annotate found, ipu, stage, phase or another name needed");
   EXPECT_EQ(refusal(R"([{"match": "a", "ipu": -1}])"),
             "rules.json: rule 1: ipu: -1 found, a whole number of at least 0 needed");
-  EXPECT_EQ(refusal(R"([{"match": "a", "stages": 1}])"),
-            "rules.json: rule 1: unknown name 'stages', the nearest is 'stage'");
+  EXPECT_EQ(refusal(R"([{"match": "a", "stags": 1}])"),
+            "rules.json: rule 1: unknown name 'stags', the nearest is 'stages'");
+  EXPECT_EQ(refusal(R"([{"match": "a", "stages": 0}])"),
+            "rules.json: rule 1: stages: 0 found, a whole number of at least 1 needed");
   EXPECT_EQ(refusal(R"([{"match": "a", "tiles": "io"}])"),
             "rules.json: rule 1: tiles: \"io\" found, \"Compute\" or \"IO\" needed");
 }

@@ -174,6 +174,7 @@ TEST(CutTransformer, IsAskedForByAFlagAlone) {
               1e-5);  // two heads, one and one
     const std::string accumulated = "--optimizer sgd,lr=0.1 --accumulate 4 --micro-batch 2";
     EXPECT_LT(cut.train_plain(accumulated, "--tensor-parallel 2 --pipeline --ipus 4"), 1e-5);
+    EXPECT_LT(cut.train_plain(accumulated, "--tensor-parallel 2 --scatter-sends --pipeline --ipus 4"), 1e-5);
     EXPECT_LT(cut.train_plain(accumulated, "--tensor-parallel 2 --sequence-parallel --pipeline --ipus 4"),
               1e-5);
   }
