@@ -301,10 +301,20 @@ Follower::Explanation Follower::explain(OpId id, std::size_t output, const Momen
   return {};
 }
 
+// Of what training appends, "Gradient___x" and "Mul:26", one processor may have something else under a name:
+// which equal ops were merged decides what a gradient is of and how ops are numbered, and how many
+// micro-batches and replicas there are by what a mean is divided.
+bool Follower::is_of_model(const std::string& name) {
+  const std::size_t colon = name.rfind(':');
+  const bool is_numbered = colon != std::string::npos && colon + 1 < name.size() &&
+                           std::all_of(name.begin() + static_cast<std::ptrdiff_t>(colon) + 1, name.end(),
+                                       [](char c) { return '0' <= c && c <= '9'; });
+  return !is_numbered && !name.starts_with("Gradient___");
+}
+
 void Follower::hold_against_plain(OpId op, ValueId id, const Moment& moment, const Tensor& found) {
   const std::string& name = graph_[id].name;
-  // Of which value it is the gradient depends on which equal ops were merged.
-  if (moment.in_update || name.starts_with("Gradient___")) return;
+  if (moment.in_update || !is_of_model(name)) return;
   const auto plain = plain_->find(name);
   if (plain == plain_->end()) return;
   if (plain->second.type() != found.type() || plain->second.size() != found.size() * course_.micro_batches())

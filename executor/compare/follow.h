@@ -90,6 +90,7 @@ class Follower {
              const std::vector<ir::Datum>& made, const Operands& operands);
   Explanation explain(ir::OpId op, std::size_t output, const Moment& moment,
                       const std::vector<ir::Datum>& made, const Operands& operands) const;
+  static bool is_of_model(const std::string& name);
   void hold_against_plain(ir::OpId op, ir::ValueId id, const Moment& moment, const ir::Tensor& found);
   void accumulate(ir::OpId op, const Moment& moment);
   void take_reduced(int batch);

@@ -1,16 +1,19 @@
 // Random models with random layouts of their nodes' tensors over devices, under random strategies, train as
 // on one processor: the oracle follows every value. PODIUM_ORACLE_CASES=N explores N cases,
-// PODIUM_ORACLE_FIRST=S those from seed S on.
+// PODIUM_ORACLE_FIRST=S those from seed S on. PODIUM_ORACLE_SAVE=FOLDER keeps the model and the session options
+// of each case that fails.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <set>
 
 #include "executor/compare/oracle.h"
+#include "executor/session/read_options.h"
 #include "importer/write_model.h"
 #include "ir/infer.h"
 #include "tests/strategies/micro_batches.h"
@@ -32,6 +35,7 @@ constexpr int kOracleSteps = 2;
 struct CutCase {
   RandomCase made;
   importer::Model model;
+  importer::Sharding sharding = {};
   int devices = 1;
 };
 
@@ -110,7 +114,8 @@ CutCase cut_case(unsigned seed) {
   made.model = testing::model_of(given.model.text);
   if (random.one_in(4)) return made;
   made.devices = 2 + random.below(3);
-  made.model = with_sharding(made.model, random_sharding(random, made.model, made.devices));
+  made.sharding = random_sharding(random, made.model, made.devices);
+  made.model = with_sharding(made.model, made.sharding);
   strategy.device_configuration = "cut";
   if (strategy.ipus > 0) strategy.ipus *= made.devices;
   // LAMB makes a step of any gradient that is not 0, such as one that rounding leaves of a sum that is.
@@ -191,9 +196,21 @@ void judge_case(unsigned seed, Judged& counts) {
   }
 }
 
+// SEED.onnx and SEED.json, for the program's own commands.
+void save_case(unsigned seed, const std::string& folder) {
+  const CutCase given = cut_case(seed);
+  const std::string path = fmt::format("{}/{}", folder, seed);
+  importer::write_model(given.model, path + ".onnx", {.sharding = given.sharding});
+  std::ofstream(path + ".json") << write_options(given.made.options.session.strategy).dump(2) << "\n";
+}
+
 unsigned number_of_environment(const char* name, unsigned otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
+}
+
+int failed_so_far() {
+  return ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
 }
 
 TEST(RandomOracle, FindsLayoutsAndStrategiesEqualToOneProcessorButForTheOrderOfSums) {
@@ -203,7 +220,10 @@ TEST(RandomOracle, FindsLayoutsAndStrategiesEqualToOneProcessorButForTheOrderOfS
   Judged counts;
   for (unsigned seed = first; seed < first + count; ++seed) {
     if (HasFailure() && !explores) break;
+    const int failures = failed_so_far();
     judge_case(seed, counts);
+    if (const char* folder = std::getenv("PODIUM_ORACLE_SAVE"); folder != nullptr && failed_so_far() > failures)
+      save_case(seed, folder);
   }
   fmt::print("{} equal to the bit, {} but for the order of sums, {} not judged\n", counts.equal,
              counts.explained, counts.not_judged);
