@@ -232,5 +232,19 @@ TEST(RandomOracle, FindsLayoutsAndStrategiesEqualToOneProcessorButForTheOrderOfS
   EXPECT_GT(counts.explained, static_cast<int>(count) / 4);
 }
 
+// Cases that once ended in a fault or parted, by what was wrong.
+TEST(RandomOracle, KeepsWhatHasBeenMended) {
+  constexpr unsigned kStatisticsOffChip = 1027;
+  constexpr unsigned kOutputsOfEarlierStages[] = {367, 644, 1101, 1889};
+  constexpr unsigned kConstantsInExchanges = 3686;
+  constexpr unsigned kScanWithoutCaptures = 2796;
+  constexpr unsigned kNamesOfOtherValues[] = {1094, 2442, 2583};
+  Judged counts;
+  for (unsigned seed : {kStatisticsOffChip, kConstantsInExchanges, kScanWithoutCaptures}) judge_case(seed, counts);
+  for (unsigned seed : kOutputsOfEarlierStages) judge_case(seed, counts);
+  for (unsigned seed : kNamesOfOtherValues) judge_case(seed, counts);
+  EXPECT_EQ(counts.equal + counts.explained, 10);
+}
+
 }  // namespace
 }  // namespace podium
