@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "executor/sim/device_kernels.h"
 #include "executor/sim/op_cost.h"
@@ -127,8 +126,10 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
       for_each_body(*op, [&](std::string_view, const ir::Graph& body) { of_bodies += count_ops(body); });
     }
   }
-  const double of_kernels = std::exchange(cost.seconds, std::max(cost.seconds, dispatched));
-  cost.early_seconds = outputs.before_end(block.graph, of_kernels, cost.seconds);
+  cost.kernel_seconds = cost.seconds;
+  cost.dispatch_seconds = dispatched;
+  cost.seconds = std::max(cost.kernel_seconds, cost.dispatch_seconds);
+  cost.early_seconds = outputs.before_end(block.graph, cost.kernel_seconds, cost.seconds);
   cost.temporary_bytes = std::llround(temporary);
   cost.ops = count_ops(block.graph);
   cost.code_bytes = std::llround(

@@ -17,6 +17,7 @@
 
 #include "executor/sim/op_cost.h"
 #include "executor/sim/routes.h"
+#include "executor/sim/run_ahead.h"
 #include "executor/slots.h"
 
 namespace podium::sim {
@@ -384,6 +385,7 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
   costs.movement = [movement = Movement{program, device, io_tiles, options}](const executor::Step& step) {
     return std::visit(movement, step.action);
   };
+  if (device.dispatch_seconds > 0) let_host_run_ahead(program, costs);
   costs.synchronous = device.synchronous;
   costs.early_collectives = device.early_collectives;
   costs.call_seconds = device.host_call_seconds;
