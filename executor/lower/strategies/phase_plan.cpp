@@ -32,7 +32,8 @@ struct Stay {
   int made = kNever;  ///< the phase in which it is made here or copied to here
   std::vector<int> uses = {};
   std::vector<int> modified = {};  ///< of a variable: the phases that write it
-  std::vector<int> early = {};     ///< of `uses`, those not only by an update
+  std::vector<int> reads = {};     ///< of `uses`, those by a part that reads it
+  std::vector<int> early = {};     ///< of `reads`, those not only by an update
 };
 
 class Planner {
@@ -114,6 +115,7 @@ class Planner {
       plan_.copies[maker].push_back({value, turn.processor, turn.phase});
     }
     add_use(here, turn.phase);
+    here.reads.push_back(turn.phase);
     if (turn.work != Work::Update) here.early.push_back(turn.phase);
   }
 
@@ -168,10 +170,11 @@ class Planner {
       if (use - last_live > kPhasesLive) {
         PhaseMovements& at_use = phase(use);
         // An anchor reads it in every micro-batch.
-        const bool is_early = std::find(stay.early.begin(), stay.early.end(), use) != stay.early.end();
+        const bool is_early = std::ranges::count(stay.early, use) > 0;
+        const bool is_read = std::ranges::count(stay.reads, use) > 0;
         const bool waits =
             variable.role == executor::Role::OptimizerState && !variable.accumulates && !is_early;
-        const bool is_sent = stay.processor != variable.processor && !is_early;  // by the owner, whole
+        const bool is_sent = stay.processor != variable.processor && !is_read;  // by the owner, whole
         if (!is_sent)
           (preload ? phase(use - 1).preloads
            : waits ? at_use.update_loads
