@@ -1,10 +1,13 @@
 // Ops that compute element by element over one shape, piece by piece: what lies between them stays in the
-// nearest caches and has no memory of its own. Inputs of one element are the same for all pieces.
+// nearest caches and has no memory of its own. Inputs of one element are the same for all pieces. Where all
+// ops are plain arithmetic of floats, loops stand for their kernels, whose calls cost as much as a short
+// piece.
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
 
+#include "executor/kernels/fused/chain_loops.h"
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/tools/elementwise.h"
 
@@ -42,16 +45,20 @@ struct Plan {
   ir::IdMap<ValueId, bool> in_pieces;    // else it has one element
   ir::IdMap<ValueId, std::size_t> room;  // of values between the ops; kNone of others
   std::size_t rooms = 0;
-  std::array<std::vector<PreparedKernel>, 2> kernels;  // per op, for whole pieces and for the last one
+  std::vector<ChainLoop> loops;                        // per op; none where an op has none
+  std::array<std::vector<PreparedKernel>, 2> kernels;  // else per op, for whole pieces and for the last one
   std::array<std::int64_t, 2> sizes = {};              // of these
   std::int64_t elements = 0;
   std::size_t scratch_bytes = 0;
 
   explicit Plan(const PrepareContext& context) : body(context.get<ir::Body>("body")) {
     elements = context.output(0).element_count();
-    sizes = {std::min(elements, kChainPiece), elements % kChainPiece};
     for (const ir::Value& value : body->values) in_pieces.push_back(value.type.element_count() == elements);
     find_rooms();
+    find_loops();
+    const std::int64_t piece = loops.empty() ? kChainPiece : kShortChainPiece;
+    sizes = {std::min(elements, piece), elements % piece};
+    if (!loops.empty()) return;
     for (std::size_t of = 0; of < sizes.size(); ++of) {
       for (const Op& op : body->ops) {
         if (sizes[of] > 0) kernels[of].push_back(prepare(context, op, sizes[of]));
@@ -65,6 +72,20 @@ struct Plan {
   }
 
  private:
+  void find_loops() {
+    const auto is_float = [&](ValueId id) { return (*body)[id].type.element == DataType::Float; };
+    const auto operand = [&](ValueId id) {
+      return in_pieces[id] ? ChainOperand::Piece : ChainOperand::Number;
+    };
+    for (const Op& op : body->ops) {
+      const bool are_floats = std::ranges::all_of(op.inputs, is_float) && is_float(op.outputs[0]);
+      const ChainLoop loop =
+          are_floats ? find_chain_loop(op, operand(op.inputs.front()), operand(op.inputs.back())) : nullptr;
+      if (loop == nullptr) return loops.clear();
+      loops.push_back(loop);
+    }
+  }
+
   PreparedKernel prepare(const PrepareContext& chain, const Op& op, std::int64_t size) {
     PrepareContext context(op);
     std::vector<Tensor> numbers(op.inputs.size());
@@ -122,6 +143,11 @@ class Workspace {
     const auto address = reinterpret_cast<std::uintptr_t>(rooms_.data());
     std::byte* first = rooms_.data() + (64 - address % 64) % 64;
     scratch_ = first + plan.rooms * room_bytes();
+    if (!plan.loops.empty()) {
+      for (const std::size_t room : plan.room)
+        at_.push_back(room == kNone ? nullptr : reinterpret_cast<float*>(first + room * room_bytes()));
+      return;
+    }
     for (std::size_t of = 0; of < plan.sizes.size(); ++of) {
       if (plan.sizes[of] == 0) continue;
       Views& views = views_[of];
@@ -141,7 +167,8 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   void compute(const RunContext& run, std::int64_t piece) {
-    const std::int64_t first = piece * kChainPiece;
+    const std::int64_t first = piece * plan_.sizes[0];
+    if (!plan_.loops.empty()) return compute_by_loops(run, first);
     const std::size_t of = first + plan_.sizes[0] <= plan_.elements ? 0 : 1;
     Views& views = views_[of];
     const Graph& body = *plan_.body;
@@ -156,6 +183,22 @@ class Workspace {
   }
 
  private:
+  void compute_by_loops(const RunContext& run, std::int64_t first) {
+    const Graph& body = *plan_.body;
+    const auto memory = [&](const Tensor& whole, ValueId id) {
+      return static_cast<float*>(const_cast<void*>(whole.raw())) + (plan_.in_pieces[id] ? first : 0);
+    };
+    for (std::size_t i = 0; i < body.inputs.size(); ++i)
+      at_[body.inputs[i]] = memory(run.input(i), body.inputs[i]);
+    for (std::size_t i = 0; i < body.outputs.size(); ++i)
+      at_[body.outputs[i]] = memory(run.output(i), body.outputs[i]);
+    const std::int64_t count = std::min(plan_.sizes[0], plan_.elements - first);
+    for (std::size_t i = 0; i < body.ops.size(); ++i) {
+      const Op& op = body.ops[i];
+      plan_.loops[i](at_[op.inputs.front()], at_[op.inputs.back()], at_[op.outputs[0]], count);
+    }
+  }
+
   struct Views {
     ir::IdMap<ValueId, Datum> data;
     std::vector<std::vector<const Datum*>> inputs;
@@ -174,6 +217,7 @@ class Workspace {
   std::vector<std::byte> rooms_;
   std::byte* scratch_ = nullptr;
   std::array<Views, 2> views_;
+  ir::IdMap<ValueId, float*> at_;  // of loops: the piece or number of each value
 };
 
 // Workspaces are made as threads need them and kept.
@@ -213,9 +257,10 @@ bool chain_may_take_memory(const Graph& body, std::size_t output, std::size_t in
 PreparedKernel prepare_chain(PrepareContext& context) {
   const auto chain = std::make_shared<Chain>(Plan(context));
   return [chain](const RunContext& run) {
-    const std::int64_t pieces = (chain->plan.elements + kChainPiece - 1) / kChainPiece;
+    const std::int64_t size = chain->plan.sizes[0];
+    const std::int64_t pieces = (chain->plan.elements + size - 1) / size;
     const std::int64_t ops = std::ssize(chain->plan.body->ops);
-    parallel_ranges(pieces, kChainPiece * kElementCost * ops, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(pieces, size * kElementCost * ops, [&](std::int64_t begin, std::int64_t end) {
       std::unique_ptr<Workspace> workspace = chain->take();
       for (std::int64_t piece = begin; piece < end; ++piece) workspace->compute(run, piece);
       chain->give_back(std::move(workspace));
