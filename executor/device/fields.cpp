@@ -80,7 +80,7 @@ std::vector<Field> processor_fields() {
       {"rearrangeHalfCyclesPerByte", "cycles/byte", "of a tile, elements of 16 bits",
        access<&D::rearrangement, &Rearrangement::half>(), 0, 1e3},
       {"fusion", "", "none, nodes or all: which elementwise ops are one kernel", access<&D::fusion>()},
-      {"cacheBytes", "bytes", "of the last level before shared memory", access<&D::cache_bytes>(), 0, kTiB},
+      {"cacheBytes", "bytes", "of the last level before shared memory that a kernel finds again", access<&D::cache_bytes>(), 0, kTiB},
       {"cacheSpeed", "", "times the rate of shared memory", access<&D::cache_speed>(), 1, 1000},
       {"rowBytes", "bytes",
        "of a row, in single precision, that a kernel keeps while it normalises it, where memory is shared",

@@ -94,7 +94,7 @@ struct SharedMemory {
   double memory_bytes;
   double memory_rate;   // sheet
   double memory_share;  // of it that a stream of reads and writes reaches: study
-  double cache_bytes;
+  double cache_bytes;  // a half of the sheet's where each half of the units keeps its own copies: study
   double port;  // one way: sheet
   double ring_share;
   double switch_share;
@@ -161,33 +161,33 @@ constexpr double kMebi = 1 << 20;
 
 Device a100_80() {
   return shared_memory(
-      {108, 1.41e9, 1024, 0.79, 50, 0.16, 80e9, 2.04e12, 0.81, 40 * kMebi, 300e9, 0.76, 0, 25e9, 0.65, 25e9});
+      {108, 1.41e9, 1024, 0.79, 50, 0.16, 80e9, 2.04e12, 0.81, 20 * kMebi, 300e9, 0.76, 0, 25e9, 0.65, 25e9});
 }
 Device a100_40() {
-  return shared_memory({108, 1.41e9, 1024, 0.79, 50, 0.16, 40e9, 1.555e12, 0.81, 40 * kMebi, 300e9, 0.76, 0,
+  return shared_memory({108, 1.41e9, 1024, 0.79, 50, 0.16, 40e9, 1.555e12, 0.81, 20 * kMebi, 300e9, 0.76, 0,
                         25e9, 0.65, 25e9});
 }
 constexpr double kSustainedHopper =
     0.82;  // fit; the sheets' 700 W do not last for the clock of the peak rate
 
 Device h100() {
-  Device device = shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 80e9, 3.35e12, 0.87, 50 * kMebi, 450e9,
+  Device device = shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 80e9, 3.35e12, 0.87, 25 * kMebi, 450e9,
                                  0.81, 0.6, 50e9, 0.6, 55e9});
   device.sustained_share = kSustainedHopper;
   return device;
 }
 Device h200() {
-  Device device = shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 141e9, 4.8e12, 0.78, 50 * kMebi, 450e9,
+  Device device = shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 141e9, 4.8e12, 0.78, 25 * kMebi, 450e9,
                                  0.81, 0.6, 50e9, 0.6, 55e9});
   device.sustained_share = kSustainedHopper;
   return device;
 }
 Device b200() {
-  return shared_memory({148, 1.86e9, 4096, 0.8, 145, 0.64, 180e9, 8e12, 0.85, 126 * kMebi, 900e9, 0.81, 0.54,
+  return shared_memory({148, 1.86e9, 4096, 0.8, 145, 0.64, 180e9, 8e12, 0.85, 63 * kMebi, 900e9, 0.81, 0.54,
                         50e9, 0.6, 55e9});
 }
 Device gb200() {
-  Device device = shared_memory({148, 2.06e9, 4096, 0.8, 145, 0.64, 186e9, 8e12, 0.85, 126 * kMebi, 900e9,
+  Device device = shared_memory({148, 2.06e9, 4096, 0.8, 145, 0.64, 186e9, 8e12, 0.85, 63 * kMebi, 900e9,
                                  0.81, 0.54, 50e9, 0.6, 200e9});
   device.link_domain = 72;  // sheet
   device.processors_per_host = 4;

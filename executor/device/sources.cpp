@@ -48,7 +48,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"rearrangeSingleCyclesPerByte", Libraries, Unused},
     {"rearrangeHalfCyclesPerByte", Libraries, Unused},
     {"fusion", Framework, Framework},
-    {"cacheBytes", Unused, Sheet},
+    {"cacheBytes", Unused, Study},
     {"cacheSpeed", Unused, Study},
     {"rowBytes", Unused, Framework},
     {"dispatchSeconds", Unused, Unused},

@@ -37,6 +37,24 @@ TEST(VectorCost, OfAMachineWithSharedMemoryIsTheSlowerOfUnitsAndMemory) {
   EXPECT_DOUBLE_EQ(vector_cost({.bytes = 800, .flop = 64}, device, 2).seconds, 800 / 4 / 2 + 10);
 }
 
+// 100 bytes are found at four times the rate of memory; what is beyond comes from there.
+TEST(Roofline, FindsAPartOfALargeKernelInTheCache) {
+  device::Device device = small_device(false);
+  device.phase_overhead_cycles = 0;
+  device.cache_bytes = 100;
+  device.cache_speed = 4;
+  EXPECT_DOUBLE_EQ(roofline_seconds(device, 2, 0, 80, 1), 80 / 4.0 / 2 / 4);
+  EXPECT_DOUBLE_EQ(roofline_seconds(device, 2, 0, 100, 1), 100 / 4.0 / 2 / 4);
+  EXPECT_DOUBLE_EQ(roofline_seconds(device, 2, 0, 180, 1), (80 + 100 / 4.0) / 4 / 2);
+  double last = 0;
+  for (double bytes = 0; bytes < 400; bytes += 0.5) {
+    const double seconds = roofline_seconds(device, 2, 0, bytes, 1);
+    EXPECT_GE(seconds, last);
+    EXPECT_LE(seconds - last, 0.5 / 4 / 2 + 1e-12) << "no jump at " << bytes;
+    last = seconds;
+  }
+}
+
 TEST(Roofline, CountsALaunchForEachPhase) {
   const device::Device device = small_device(false);
   EXPECT_DOUBLE_EQ(roofline_seconds(device, 2, 5, 80, 1), 10 + 10);
