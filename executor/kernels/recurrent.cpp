@@ -1,14 +1,15 @@
 // RNN, GRU and LSTM: the products with X for all steps at once, then step by step.
 // Per direction: gates [steps x batch, gates x hidden] = X W' + biases, in one product; then for each step
-// the cell's own function adds H R' and applies the activations (recurrent_cells.cpp). Sequences that have
-// ended keep their state and give zeros. Half types are widened for the whole op. Shapes and weights that
-// oneDNN takes go to prepare_packed_recurrence instead.
+// the cell's own function adds H R' and applies the activations (recurrent_cells.cpp); R' is made first where
+// it pays. Sequences that have ended keep their state and give zeros. Half types are widened for the whole op.
+// Shapes and weights that oneDNN takes go to prepare_packed_recurrence instead.
 #include "executor/kernels/recurrent.h"
 
 #include <algorithm>
 
 #include "executor/kernels/families.h"
 #include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {
@@ -77,6 +78,21 @@ void store_step(const Recurrence& plan, const RecurrentData<T>& data, std::int64
   }
 }
 
+// [rows, columns] as [columns, rows], by blocks of which a column is a line of the cache.
+template <class T>
+void turn(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+  constexpr std::int64_t kSide = 16;
+  parallel_ranges((rows + kSide - 1) / kSide, kSide * columns, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const std::int64_t last = std::min(rows, (block + 1) * kSide);
+      for (std::int64_t column = 0; column < columns; ++column) {
+        for (std::int64_t row = block * kSide; row < last; ++row)
+          to[column * rows + row] = from[row * columns + column];
+      }
+    }
+  });
+}
+
 template <class T>
 void run_direction(const Recurrence& plan, const RecurrentData<T>& data, std::int64_t direction,
                    StepFunction<T> step_function) {
@@ -97,6 +113,11 @@ void run_direction(const Recurrence& plan, const RecurrentData<T>& data, std::in
                         .h = h,
                         .c = c,
                         .room = c + state_size};
+  if (plan.turns_r()) {
+    T* const turned = step.room + plan.batch * width;
+    turn(step.r, width, plan.hidden, turned);
+    step.turned_r = turned;
+  }
   std::vector<T> kept;
   for (std::int64_t i = 0; i < plan.steps; ++i) {
     const std::int64_t t = plan.is_reverse(direction) ? plan.steps - 1 - i : i;

@@ -35,8 +35,13 @@ struct Recurrence : ir::RecurrentShape {
   std::int64_t state_row(std::int64_t direction, std::int64_t b) const {
     return batch_first ? b * directions + direction : direction * batch + b;
   }
-  /// Elements of work memory: gates of all steps, two states, and room for one step.
-  std::int64_t work() const { return (steps * batch + batch) * width() + 2 * batch * hidden; }
+  /// Whether R is transposed first: products of several rows read it in half the time then, those of one or
+  /// two do not, and a few steps do not pay for it.
+  bool turns_r() const { return batch > 2 && steps >= 8; }
+  /// Elements of work memory: gates of all steps, two states, room for one step, and R transposed.
+  std::int64_t work() const {
+    return (steps * batch + batch) * width() + 2 * batch * hidden + (turns_r() ? width() * hidden : 0);
+  }
 };
 
 /// Reads the attributes; `names`: activations that a direction needs.
@@ -72,12 +77,21 @@ struct RecurrentStep {
   const T* p = nullptr;
   T* h = nullptr;  ///< [batch, hidden]: before the step, then after it
   T* c = nullptr;
-  T* room = nullptr;  ///< [batch, gates * hidden]
+  T* room = nullptr;            ///< [batch, gates * hidden]
+  const T* turned_r = nullptr;  ///< R transposed, or nullptr
 
   /// gates[first, first + count) += h R^T for these rows of R.
   void add_recurrent(const T* state, std::int64_t first, std::int64_t count) const {
-    multiply({.m = plan.batch, .n = count, .k = plan.hidden, .transpose_b = true, .row_c = gate_stride},
-             state, r + first * plan.hidden, gates + first, T{1}, T{1});
+    multiply_recurrent(state, first, count, gates + first, gate_stride, T{1});
+  }
+  /// to = h R^T + beta to, for these rows of R.
+  void multiply_recurrent(const T* state, std::int64_t first, std::int64_t count, T* to, std::int64_t row_to,
+                          T beta) const {
+    Product product{.m = plan.batch, .n = count, .k = plan.hidden, .row_c = row_to};
+    product.transpose_b = turned_r == nullptr;
+    product.row_b = turned_r == nullptr ? plan.hidden : plan.width();
+    multiply(product, state, turned_r == nullptr ? r + first * plan.hidden : turned_r + first, to, T{1},
+             beta);
   }
   void activated(std::size_t i, T* x) const {
     activate(plan.activation(direction, i), plan.clip, x, plan.hidden);

@@ -26,8 +26,7 @@ void mix(const T* z, const T* candidate, std::int64_t count, T* h) {
 template <class T>
 void reset_after_product(const RecurrentStep<T>& step) {
   const std::int64_t hidden = step.plan.hidden;
-  multiply({.m = step.plan.batch, .n = hidden, .k = hidden, .transpose_b = true}, step.h,
-           step.r + 2 * hidden * hidden, step.room);
+  step.multiply_recurrent(step.h, 2 * hidden, hidden, step.room, hidden, T{0});
   step.for_each_row([&](std::int64_t b) {
     T* gates = step.gates + b * step.gate_stride;
     step.activated(0, gates);

@@ -277,6 +277,43 @@ TEST(PackedRecurrence, AgreesInEveryDirectionAndForm) {
   }
 }
 
+// Sequence `b` of numbers that have the axis of sequences second.
+Tensor sequence(const Tensor& all, std::int64_t b) {
+  ir::Dims dims = all.dims();
+  const std::int64_t size = ir::element_count(dims) / dims[0] / dims[1];
+  std::vector<double> result;
+  for (std::int64_t t = 0; t < dims[0]; ++t) {
+    const double* row = all.data<double>() + (t * dims[1] + b) * size;
+    result.insert(result.end(), row, row + size);
+  }
+  dims[1] = 1;
+  return tensor<double>(dims, result);
+}
+
+// Several sequences of many steps are multiplied by a transposed R, a single one is not.
+TEST(Recurrence, OfManySequencesIsThatOfEach) {
+  const Tensor x = numbers({9, kBatch, kInput}, 1);
+  const ir::Attribute both{"direction", std::string("bidirectional")};
+  const ir::Attribute after{"linear_before_reset", std::int64_t{1}};
+  const auto expect_same = [&](const std::string& op, std::int64_t gates,
+                               std::vector<ir::Attribute> attributes) {
+    const Weights of = weights(gates, 2);
+    const Tensor all = run(op, {x, of.w, of.r, of.b, Tensor(), of.h}, attributes)[0].tensor;
+    for (std::int64_t b = 0; b < kBatch; ++b) {
+      const std::vector<Tensor> alone{sequence(x, b), of.w, of.r, of.b, Tensor(), sequence(of.h, b)};
+      const Tensor expected = run(op, alone, attributes)[0].tensor;
+      for (std::int64_t i = 0; i < expected.size(); ++i) {
+        const std::int64_t row = i / kHidden * kBatch + b;
+        EXPECT_NEAR(element_at(all, row * kHidden + i % kHidden), element_at(expected, i), 1e-12) << op;
+      }
+    }
+  };
+  expect_same("RNN", 1, {both});
+  expect_same("LSTM", 4, {both});
+  expect_same("GRU", 3, {both});
+  expect_same("GRU", 3, {both, after});
+}
+
 TEST(Rnn, TakesAnyActivationInHalves) {
   const Tensor x = tensor<Float16>({1, 1, 1}, {Float16(3)});
   const Tensor w = tensor<Float16>({1, 1, 1}, {Float16(-2)});
