@@ -12,7 +12,7 @@ enum class ExchangeKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
 
 struct GroupExchange {
   ExchangeKind kind = ExchangeKind::AllReduce;
-  std::int64_t axis = 0;     ///< along which parts follow each other in the order of the members
+  std::int64_t axis = 0;          ///< along which parts follow each other in the order of the members
   std::vector<int> members = {};  ///< devices, ascending
 };
 

@@ -63,7 +63,8 @@ class Partitioner {
     Place last;
     for (std::size_t i : in_order_of_stages()) {
       const Op& op = ops_[i];
-      if (std::tuple(place_of(i).phase, place_of(i).stage) != std::tuple(last.phase, last.stage)) join_outputs();
+      if (std::tuple(place_of(i).phase, place_of(i).stage) != std::tuple(last.phase, last.stage))
+        join_outputs();
       last = place_of(i);
       at_ = i;
       held_.set_node(op.name, place_of(i));
@@ -850,8 +851,8 @@ class Partitioner {
     return held_.bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
   }
 
-  // Outputs are put together in the stage and phase in which they are made: ops behind these are brought pieces
-  // that cannot be read here.
+  // Outputs are put together in the stage and phase in which they are made: ops behind these are brought
+  // pieces that cannot be read here.
   void join_outputs() {
     for (ValueId id : std::exchange(to_join_, {})) outputs_.emplace(id, output(id));
   }
@@ -883,7 +884,7 @@ class Partitioner {
   ir::IdMap<ValueId, bool> accumulated_;
   std::size_t at_ = 0;  ///< the op that is being added
   const ir::IdMap<ValueId, bool> is_plain_output_;
-  std::vector<ValueId> to_join_;         ///< outputs of this stage and phase
+  std::vector<ValueId> to_join_;        ///< outputs of this stage and phase
   std::map<ValueId, ValueId> outputs_;  ///< those that have been put together
   const ShardingPlan& plan_;
   std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps

@@ -1,5 +1,6 @@
 // A file of rules is one object or a list of objects: "match", a pattern of nodes' names, and what is said of
-// those nodes, one row of kKeys a name, or that their layers are shared out over stages. Nothing is applied before the whole file is read; later rules win.
+// those nodes, one row of kKeys a name, or that their layers are shared out over stages. Nothing is applied
+// before the whole file is read; later rules win.
 #include "annotate/rules.h"
 
 #include <array>

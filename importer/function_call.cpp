@@ -55,6 +55,31 @@ void GraphReader::read_call(const onnx::NodeProto& node, const Function& functio
     // A value that the function made gets the name that the caller gives it.
     if (value.valid() && !known.contains(value)) scope.graph()[value].name = scope.full_name(node.output(i));
   }
+  if (scope.outer() == nullptr) note_call(node, function, callee, inner);
+}
+
+void GraphReader::note_call(const onnx::NodeProto& node, const Function& function, const Frame& callee,
+                            Scope& inner) {
+  const onnx::FunctionProto& proto = *function.proto;
+  ReadCall read{.call = {.function = function_key(proto.domain(), proto.name(), overload_of(proto)),
+                         .prefix = callee.prefix}};
+  const auto note = [&](const std::string& formal) {
+    if (const ValueId value = inner.lookup(formal); value.valid()) read.values.emplace(formal, value);
+  };
+  for (const std::string& formal : proto.input()) note(formal);
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (!node.output(i).empty()) note(proto.output(i));
+  }
+  read_calls_.push_back(std::move(read));
+}
+
+std::vector<FunctionCall> GraphReader::calls(const ir::Graph& graph) const {
+  std::vector<FunctionCall> calls;
+  for (const ReadCall& read : read_calls_) {
+    FunctionCall& call = calls.emplace_back(read.call);
+    for (const auto& [name, value] : read.values) call.names.emplace(name, graph[value].name);
+  }
+  return calls;
 }
 
 void GraphReader::bind_attributes(const onnx::NodeProto& node, Frame& callee, const Frame& frame,

@@ -30,6 +30,8 @@ class GraphReader {
   ir::Graph read();
   /// For each op of the main graph, the index of the node it was read from.
   std::vector<std::int32_t> take_nodes_of_ops() { return std::move(nodes_of_ops_); }
+  /// Calls of functions outside of bodies, with the names of the graph that was read.
+  std::vector<FunctionCall> calls(const ir::Graph& graph) const;
 
  private:
   struct Frame;
@@ -53,6 +55,12 @@ class GraphReader {
         {};  ///< the calling node's, which hold for all nodes of the function
   };
 
+  /// A call outside of bodies. Callers may still name its values.
+  struct ReadCall {
+    FunctionCall call;
+    std::map<std::string, ir::ValueId> values = {};  ///< of the function's inputs and outputs
+  };
+
   /// A body whose captures are not inputs yet.
   struct OpenBody {
     std::shared_ptr<ir::Graph> graph;
@@ -71,6 +79,7 @@ class GraphReader {
 
   const Function* find_function(const onnx::NodeProto& node) const;
   void read_call(const onnx::NodeProto& node, const Function& function, const Frame& frame, Scope& scope);
+  void note_call(const onnx::NodeProto& node, const Function& function, const Frame& callee, Scope& inner);
   void bind_attributes(const onnx::NodeProto& node, Frame& callee, const Frame& frame, Scope& scope);
   std::string prefix_of_call(const onnx::NodeProto& node, const Frame& frame);
 
@@ -88,8 +97,9 @@ class GraphReader {
   TypesSoFar* types_ = nullptr;  ///< of the graph that is being read
   std::vector<std::int32_t> nodes_of_ops_;
   std::unordered_map<std::string, int> calls_;  ///< calls of functions so far, by the caller's name
-  std::int64_t inlined_ = 0;                    ///< nodes of functions so far
-  int depth_ = 0;                               ///< number of bodies and calls around the node that is read
+  std::vector<ReadCall> read_calls_;
+  std::int64_t inlined_ = 0;  ///< nodes of functions so far
+  int depth_ = 0;             ///< number of bodies and calls around the node that is read
 };
 
 }  // namespace podium::importer

@@ -28,6 +28,7 @@ Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
   GraphReader reader(*source, TensorReader(source, source->files), options);
   model.graph = reader.read();
   model.nodes_of_ops = reader.take_nodes_of_ops();
+  model.calls = reader.calls(model.graph);
   model.info.open = find_open_dims(model.source->proto.graph(), options);
   model.given = options;
   ir::verify(model.graph);

@@ -26,8 +26,8 @@ struct ImportOptions {
   /// A fed shape replaces a declared one that contradicts it, as in ONNX's own test runner: some of its cases
   /// feed other shapes than their models declare. Otherwise a contradiction is an error.
   bool fed_shapes_win = false;
-  /// Sizes of dimensions of inputs that are open after all that, named as in `dims`. They count as open all the
-  /// same (ModelInfo::open).
+  /// Sizes of dimensions of inputs that are open after all that, named as in `dims`. They count as open all
+  /// the same (ModelInfo::open).
   std::map<std::string, std::int64_t> assumed = {};
 };
 
@@ -57,6 +57,14 @@ struct ModelInfo {
 /// "float[batch,?,64]": the type with the names of what is open in an input or output.
 std::string type_text(const OpenDims& open, const std::string& value, const ir::Type& type);
 
+/// A call of one of the model's functions, whose nodes are in the graph in its place.
+struct FunctionCall {
+  std::string function;  ///< its key, as NodeSharding::InFunction has it
+  std::string prefix;    ///< before the names of its nodes, and of its values but for those in `names`
+  std::map<std::string, std::string> names =
+      {};  ///< of its inputs and outputs, what they are called in the graph
+};
+
 struct Source;  // the model as it was read; the writer gives it back
 
 struct Model {
@@ -66,7 +74,8 @@ struct Model {
   /// For each op of the graph as it was imported, the index of the node of the file's main graph that it came
   /// from; -1 for an op that stands for no node.
   std::vector<std::int32_t> nodes_of_ops = {};
-  ImportOptions given = {};  ///< that it was imported with
+  std::vector<FunctionCall> calls = {};  ///< outside of bodies, in the order in which they end
+  ImportOptions given = {};              ///< that it was imported with
 };
 
 /// The same file's model once more, as it is with these sizes for what was left open: ImportOptions::assumed.

@@ -160,6 +160,7 @@ class ShardingReader {
   struct Place {
     std::string prefix = {};
     bool is_main = true;
+    std::string function = {};  ///< its key, for nodes of one that are in no body
   };
 
   void read_nodes(const NodeList& nodes, const Place& place);
@@ -203,7 +204,10 @@ Sharding ShardingReader::read(const onnx::ModelProto& model) {
   read_nodes(model.graph().node(), {});
   check_stages();
   for (const onnx::FunctionProto& function : model.functions())
-    read_nodes(function.node(), {.prefix = function.name() + "/", .is_main = false});
+    read_nodes(function.node(),
+               {.prefix = function.name() + "/",
+                .is_main = false,
+                .function = function_key(function.domain(), function.name(), overload_of(function))});
   return std::move(result_);
 }
 
@@ -237,6 +241,7 @@ void ShardingReader::read_node(const onnx::NodeProto& node, const Place& place) 
         throw Error("device configuration '{}' is there twice", entry.configuration);
       entry.node = place.prefix + shown_name(node);
       entry.is_in_main_graph = place.is_main;
+      if (!place.function.empty()) entry.function = {.key = place.function, .node = shown_name(node)};
       if (place.is_main && entry.stage) staged_.push_back({&node, entry.configuration, *entry.stage});
       result_.nodes.push_back(std::move(entry));
     } catch (const Error& error) {

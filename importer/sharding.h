@@ -26,9 +26,16 @@ struct ShardedTensor {
 
 /// What a node says for one configuration.
 struct NodeSharding {
+  /// A node of a function: what it says holds in each call.
+  struct InFunction {
+    std::string key;   ///< FunctionCall::function
+    std::string node;  ///< its name in the function
+  };
+
   std::string node;  ///< its name, behind those of the nodes and functions around it
   std::string configuration;
   bool is_in_main_graph = true;  ///< else its tensors are those of a body or a function
+  std::optional<InFunction> function = {};
   std::vector<ShardedTensor> tensors = {};
   std::optional<std::int64_t> stage = {};  ///< of a pipeline
 };

@@ -94,8 +94,8 @@ struct SharedMemory {
   double memory_bytes;
   double memory_rate;   // sheet
   double memory_share;  // of it that a stream of reads and writes reaches: study
-  double cache_bytes;  // a half of the sheet's where each half of the units keeps its own copies: study
-  double port;  // one way: sheet
+  double cache_bytes;   // a half of the sheet's where each half of the units keeps its own copies: study
+  double port;          // one way: sheet
   double ring_share;
   double switch_share;
   double network;  // a processor, one way: sheet
@@ -130,7 +130,7 @@ Device shared_memory(const SharedMemory& chip) {
   device.rearrangement = {0, 0, 0};
   device.fusion = Fusion::All;
   device.cache_bytes = static_cast<std::int64_t>(chip.cache_bytes);
-  device.cache_speed = 2;  // study: 2 to 3
+  device.cache_speed = 2;   // study: 2 to 3
   device.row_bytes = 4096;  // 32 registers of the 32 threads that share an instruction: softmax of PyTorch
   device.synchronous = false;
   device.multi_tensor_kernels = true;
@@ -183,8 +183,8 @@ Device h200() {
   return device;
 }
 Device b200() {
-  return shared_memory({148, 1.86e9, 4096, 0.8, 145, 0.64, 180e9, 8e12, 0.85, 63 * kMebi, 900e9, 0.81, 0.54,
-                        50e9, 0.6, 55e9});
+  return shared_memory(
+      {148, 1.86e9, 4096, 0.8, 145, 0.64, 180e9, 8e12, 0.85, 63 * kMebi, 900e9, 0.81, 0.54, 50e9, 0.6, 55e9});
 }
 Device gb200() {
   Device device = shared_memory({148, 2.06e9, 4096, 0.8, 145, 0.64, 186e9, 8e12, 0.85, 63 * kMebi, 900e9,
@@ -205,7 +205,7 @@ Device tpu(const SharedMemory& chip, int domain) {
   device.vector_bytes_per_cycle = 4096;  // 8 x 128 lanes of 32 bits, over the units of a core: sheet
   device.collective_overhead_seconds = 2e-6;
   device.row_bytes = std::int64_t{1} << 20;  // guess: a part of the memory that a core computes in
-  device.rate_spread = 0;  // nothing is published
+  device.rate_spread = 0;                    // nothing is published
   device.gateway = {};
   device.link_domain = domain;
   device.processors_per_host = 4;

@@ -115,8 +115,8 @@ Effort effort_of(const executor::Block& block, int threads) {
   return total;
 }
 
-// What blocks side by side lose by sharing caches and the memory's speed, each op that all threads share loses
-// as well: it brings the same memory to each of them.
+// What blocks side by side lose by sharing caches and the memory's speed, each op that all threads share
+// loses as well: it brings the same memory to each of them.
 bool pays_side_by_side(const Efforts& efforts, const Section& section, const Wave& wave, int threads) {
   double sum = 0;
   double most = 0;

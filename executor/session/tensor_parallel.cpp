@@ -24,13 +24,23 @@ namespace {
 
 using annotate::OperandSharding;
 
+// What a tensor of a node is called in the graph; `call` is that of the function which the node is in, or
+// null.
+std::string name_in_graph(const std::string& name, const importer::FunctionCall* call) {
+  if (call == nullptr) return name;
+  const auto formal = call->names.find(name);
+  return formal == call->names.end() ? call->prefix + name : formal->second;
+}
+
 std::vector<OperandSharding> operands_of(const ir::Graph& graph, const ir::Op& op,
-                                         const importer::NodeSharding& node) {
+                                         const importer::NodeSharding& node,
+                                         const importer::FunctionCall* call) {
   std::vector<OperandSharding> operands;
   const auto add = [&](annotate::Side side, const std::vector<ir::ValueId>& ids,
                        const importer::ShardedTensor& tensor) {
+    const std::string name = name_in_graph(tensor.name, call);
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i].valid() && graph[ids[i]].name == tensor.name) operands.push_back({side, i, tensor.spec});
+      if (ids[i].valid() && graph[ids[i]].name == name) operands.push_back({side, i, tensor.spec});
     }
   };
   for (const importer::ShardedTensor& tensor : node.tensors) {
@@ -205,18 +215,38 @@ annotate::ShardingPlan plan_sharding(importer::Model& model, const Strategy& str
   const importer::Sharding sharding = importer::read_sharding(model);
   const DeviceGroups groups = groups_of(sharding, strategy);
   annotate::ShardingPlan plan{.devices = groups.devices, .groups = groups.own};
-  std::map<std::string_view, std::vector<ir::Op*>> by_name;
+  std::map<std::string, std::vector<ir::Op*>> by_name;
   for (ir::Op& op : model.graph.ops) by_name[op.name].push_back(&op);
-  for (const importer::NodeSharding& node : sharding.nodes) {
-    if (node.configuration != strategy.device_configuration) continue;
-    for (ir::Op* op : by_name[node.node]) {
+  std::multimap<std::string_view, const importer::FunctionCall*> calls;
+  for (const importer::FunctionCall& call : model.calls) calls.emplace(call.function, &call);
+  const auto say = [&](const std::string& name, const importer::NodeSharding& node,
+                       const importer::FunctionCall* call) {
+    const auto named = by_name.find(name);
+    if (named == by_name.end()) return;
+    for (ir::Op* op : named->second) {
       if (groups.stages > 0 && node.stage) place_in_stage(*op, *node.stage);
-      std::vector<OperandSharding> operands = operands_of(model.graph, *op, node);
+      std::vector<OperandSharding> operands = operands_of(model.graph, *op, node, call);
       if (operands.empty()) continue;
       if (!groups.own.empty()) number_in_group(operands, groups.own[*node.stage]);
       ir::set_attribute(*op, annotate::kShardingPlace, std::ssize(plan.ops));
       plan.ops.push_back(std::move(operands));
     }
+  };
+  int in_bodies = 0;
+  for (const importer::NodeSharding& node : sharding.nodes) {
+    if (node.configuration != strategy.device_configuration) continue;
+    if (node.is_in_main_graph) say(node.node, node, nullptr);
+    in_bodies += node.is_in_main_graph || node.function ? 0 : 1;
+    if (!node.function) continue;
+    const auto [first, last] = calls.equal_range(node.function->key);
+    for (auto call = first; call != last; ++call)
+      say(call->second->prefix + node.function->node, node, call->second);
+  }
+  if (in_bodies > 0) {
+    plan.found = fmt::format(
+        "device configuration '{}': what {} node{} in bodies of If, Loop or Scan say{} has no effect, a body runs "
+        "whole on one device",
+        strategy.device_configuration, in_bodies, in_bodies == 1 ? "" : "s", in_bodies == 1 ? "s" : "");
   }
   return plan;
 }

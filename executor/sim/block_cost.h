@@ -19,17 +19,17 @@ struct KernelTime {
 };
 
 struct BlockCost {
-  double seconds = 0;           ///< the longer of these two, less what the host is ahead (run_ahead.h)
+  double seconds = 0;  ///< the longer of these two, less what the host is ahead (run_ahead.h)
   double flop = 0;
-  double matrix_flop = 0;                ///< the part in matrix units
-  double ideal_seconds = 0;              ///< of the flop at the peak rate for their types
-  std::int64_t ops = 0;                  ///< bodies of control-flow ops counted once
-  std::int64_t temporary_bytes = 0;      ///< estimate: what its largest kernel copies on chip, see OpCost
-  std::int64_t code_bytes = 0;           ///< estimate: equal kernels share their code
+  double matrix_flop = 0;                  ///< the part in matrix units
+  double ideal_seconds = 0;                ///< of the flop at the peak rate for their types
+  std::int64_t ops = 0;                    ///< bodies of control-flow ops counted once
+  std::int64_t temporary_bytes = 0;        ///< estimate: what its largest kernel copies on chip, see OpCost
+  std::int64_t code_bytes = 0;             ///< estimate: equal kernels share their code
   std::vector<double> early_seconds = {};  ///< of each output: how long before the block's end it is made
-  double kernel_seconds = 0;    ///< of its kernels, one after the other
-  double dispatch_seconds = 0;  ///< of the host, which dispatches them
-  std::vector<KernelTime> kernels = {};  ///< those that take time, in their order
+  double kernel_seconds = 0;               ///< of its kernels, one after the other
+  double dispatch_seconds = 0;             ///< of the host, which dispatches them
+  std::vector<KernelTime> kernels = {};    ///< those that take time, in their order
 };
 
 /// The cost of a block. Kernels share their code where it is outlined. Error names an op whose size only a

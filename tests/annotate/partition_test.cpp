@@ -110,9 +110,9 @@ TEST(Partition, PutsStagesOnGroupsOfDevices) {
 
 // Both read the rows of y, which device 0 puts together from two devices.
 TEST(Partition, JoinsAnOutputInTheStageThatMakesIt) {
-  CutGraph cut = cut_graph(
-      graph_of("agraph (float[2,2] a) => (float[2,2] y, float[2,2] z) { y = Neg(a) z = Abs(y) }"), 4,
-      {{"y", "y", over({axis(0, 2), axis(1, 2)})}, {"z", "y", over({axis(0, 2)})}});
+  CutGraph cut =
+      cut_graph(graph_of("agraph (float[2,2] a) => (float[2,2] y, float[2,2] z) { y = Neg(a) z = Abs(y) }"),
+                4, {{"y", "y", over({axis(0, 2), axis(1, 2)})}, {"z", "y", over({axis(0, 2)})}});
   cut.plan.placement = {.ops = {{}, {.processor = 0, .stage = 1}}, .processors = 1, .stages = 2};
   const Partitioned made = cut.cut();
   const ir::Graph& graph = made.training.graph;
@@ -130,13 +130,12 @@ TEST(Partition, JoinsAnOutputInTheStageThatMakesIt) {
 
 // What both devices of a group have crosses once, in parts that the next group gathers.
 TEST(Partition, SendsToOtherGroupsInParts) {
-  CutGraph cut = cut_graph(
-      graph_of("agraph (float[2,2] a) => (float[2,2] z) <float[2,2] b = {5, 6, 7, 8}> "
-               "{ y = MatMul(a, b) w = Neg(y) z = MatMul(w, b) }"),
-      2,
-      {{"y", "y", over({axis(1, 2)})},
-       {"w", "w", {.holders = {{0, 1}}, .axes = {}}},
-       {"z", "z", over({axis(1, 2)})}});
+  CutGraph cut = cut_graph(graph_of("agraph (float[2,2] a) => (float[2,2] z) <float[2,2] b = {5, 6, 7, 8}> "
+                                    "{ y = MatMul(a, b) w = Neg(y) z = MatMul(w, b) }"),
+                           2,
+                           {{"y", "y", over({axis(1, 2)})},
+                            {"w", "w", {.holders = {{0, 1}}, .axes = {}}},
+                            {"z", "z", over({axis(1, 2)})}});
   cut.plan.placement = {.ops = {{}, {}, {.processor = 1, .stage = 1}}, .processors = 2, .stages = 2};
   const Partitioned whole = cut.cut();
   cut.plan.sends = Sends::InParts;

@@ -110,7 +110,8 @@ std::string stages_of_layers(int stages) {
   })");
   const char* const names[] = {"in", "h0/neg", "h0/exp", "h1/neg", "h1/exp", "between", "h10/neg", "out"};
   for (std::size_t i = 0; i < graph.ops.size(); ++i) graph.ops[i].name = names[i];
-  apply_rules(graph, read_rules(fmt::format(R"({{"match": "h[0-9]*", "stages": {}}})", stages), "rules.json"));
+  apply_rules(graph,
+              read_rules(fmt::format(R"({{"match": "h[0-9]*", "stages": {}}})", stages), "rules.json"));
   std::string text;
   for (const ir::Op& op : graph.ops) {
     const auto* stage = ir::attribute_if<std::int64_t>(op, kPipelineStage);

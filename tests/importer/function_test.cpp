@@ -28,6 +28,20 @@ TEST(Function, IsInlinedWithNamesOfItsOwn) {
             "z/t = Neg(y)  # undefined\nz = Abs(z/t)  # undefined\noutput z\n");
 }
 
+TEST(Function, IsNotedWithWhatItsCallsNamesAre) {
+  const auto proto =
+      with_functions("g (float[2] x) => (float[2] z) { y = local.outer(x)\n z = local.inner(y) }",
+                     {"outer (a) => (b) { t = Neg(a)\n b = local.inner(t) }",
+                      "inner (p) => (q) { r = Abs(p)\n q = Exp(r) }"});
+  std::string text;
+  for (const FunctionCall& call : import_proto(proto).calls) {
+    text += call.prefix;
+    for (const auto& [formal, name] : call.names) text += " " + formal + "=" + name;
+    text += "\n";
+  }
+  EXPECT_EQ(text, "y/b/ p=y/t q=y\ny/ a=x b=y\nz/ p=y q=z\n");
+}
+
 TEST(Function, CallsOthersAndPassesAttributesOn) {
   const auto proto =
       with_functions("g (float[2,3] x) => (float[3,2] y) { y = local.outer <order = [1, 0]> (x) }",

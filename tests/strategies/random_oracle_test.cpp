@@ -1,7 +1,7 @@
 // Random models with random layouts of their nodes' tensors over devices, under random strategies, train as
 // on one processor: the oracle follows every value. PODIUM_ORACLE_CASES=N explores N cases,
-// PODIUM_ORACLE_FIRST=S those from seed S on. PODIUM_ORACLE_SAVE=FOLDER keeps the model and the session options
-// of each case that fails.
+// PODIUM_ORACLE_FIRST=S those from seed S on. PODIUM_ORACLE_SAVE=FOLDER keeps the model and the session
+// options of each case that fails.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -222,7 +222,8 @@ TEST(RandomOracle, FindsLayoutsAndStrategiesEqualToOneProcessorButForTheOrderOfS
     if (HasFailure() && !explores) break;
     const int failures = failed_so_far();
     judge_case(seed, counts);
-    if (const char* folder = std::getenv("PODIUM_ORACLE_SAVE"); folder != nullptr && failed_so_far() > failures)
+    if (const char* folder = std::getenv("PODIUM_ORACLE_SAVE");
+        folder != nullptr && failed_so_far() > failures)
       save_case(seed, folder);
   }
   fmt::print("{} equal to the bit, {} but for the order of sums, {} not judged\n", counts.equal,
@@ -241,7 +242,8 @@ TEST(RandomOracle, KeepsWhatHasBeenMended) {
   constexpr unsigned kNamesOfOtherValues[] = {1094, 2442, 2583};
   constexpr unsigned kWeightsThatUpdatesReadElsewhere[] = {792, 2322, 4402, 4887, 5924};  // in phases
   Judged counts;
-  for (unsigned seed : {kStatisticsOffChip, kConstantsInExchanges, kScanWithoutCaptures}) judge_case(seed, counts);
+  for (unsigned seed : {kStatisticsOffChip, kConstantsInExchanges, kScanWithoutCaptures})
+    judge_case(seed, counts);
   for (unsigned seed : kOutputsOfEarlierStages) judge_case(seed, counts);
   for (unsigned seed : kNamesOfOtherValues) judge_case(seed, counts);
   for (unsigned seed : kWeightsThatUpdatesReadElsewhere) judge_case(seed, counts);

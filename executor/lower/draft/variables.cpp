@@ -115,7 +115,8 @@ void Variables::add_updates(const PlacedGraph& placed) {
 void Variables::add_copies(const PlacedGraph& placed) {
   std::vector<std::set<int>> readers(all_.size());
   for (ir::OpId op : placed.graph().op_ids()) {
-    // An update reads what its owner has. In phases that is a copy, too: there values wait for no later phase.
+    // An update reads what its owner has. In phases that is a copy, too: there values wait for no later
+    // phase.
     if (placed.is_outer(op) && placed.placement.phases <= 1) continue;
     for (ValueId id : inputs_of(placed.graph()[op])) {
       if (is_variable(id)) readers[place(id)].insert(placed[op].processor);

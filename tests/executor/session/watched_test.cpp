@@ -70,5 +70,39 @@ TEST(Watched, PutsPartsOverDevicesTogetherAndKnowsHowOpsWereCut) {
   EXPECT_THAT(came_back(session, results, "y"), Each(-3));
 }
 
+// y = f(f(x)) with f(a) = Neg(a), whose node cuts a along its rows over two devices.
+std::string model_with_a_cut_function() {
+  using testing::bytes_field;
+  using testing::number_field;
+  const auto node = [](const std::string& from, const std::string& to, const std::string& op) {
+    return bytes_field(1, from) + bytes_field(2, to) + bytes_field(4, op);
+  };
+  const std::string cut =
+      testing::node_configuration("tp", {testing::spec("a", {0, 1}, {testing::sharded(0, 2)})});
+  const std::string opset = number_field(2, 17);
+  const std::string function =
+      bytes_field(1, "f") + bytes_field(4, "a") + bytes_field(5, "b") +
+      bytes_field(7, node("a", "b", "Neg") + bytes_field(testing::kNodeDeviceConfigurations, cut)) +
+      bytes_field(9, opset) + bytes_field(10, "local");
+  const auto call = [&](const std::string& from, const std::string& to) {
+    return bytes_field(1, node(from, to, "f") + bytes_field(7, "local"));
+  };
+  const std::string graph = call("x", "t") + call("t", "y") + bytes_field(2, "g") +
+                            bytes_field(11, testing::matrix("x", 4, 5)) +
+                            bytes_field(12, testing::matrix("y", 4, 5));
+  return number_field(1, 11) + bytes_field(7, graph) + bytes_field(8, opset) +
+         bytes_field(8, bytes_field(1, "local") + number_field(2, 1)) + bytes_field(25, function) +
+         bytes_field(testing::kModelConfiguration, testing::device_configuration("tp", 2));
+}
+
+TEST(Watched, KnowsThatNodesOfFunctionsAreCutInEachCall) {
+  InferenceSession session(importer::import_bytes(model_with_a_cut_function()),
+                           {.fuse = false, .strategy = {.device_configuration = "tp"}, .watches = true});
+  EXPECT_THAT(session.watched()->cuts, ElementsAre(annotate::Cut::Apart, annotate::Cut::Apart));
+  const auto results =
+      session.run(std::vector<ir::Datum>{testing::tensor<float>({4, 5}, std::vector<float>(20, 3))});
+  EXPECT_THAT(came_back(session, results, "y"), Each(3));
+}
+
 }  // namespace
 }  // namespace podium

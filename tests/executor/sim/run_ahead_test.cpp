@@ -35,8 +35,7 @@ struct Meeting {
     }
     for (int processor : {0, 1}) {
       const Slot end = sketch.buffer("end", processor);
-      steps.push_back(
-          compute("second", processor, kernels, dispatch, {meet.transfers[processor].to}, {end}));
+      steps.push_back(compute("second", processor, kernels, dispatch, {meet.transfers[processor].to}, {end}));
       second.push_back(std::get<executor::Compute>(steps.back().action).block);
     }
     sketch.costs.movement = [](const Step& step) {
@@ -46,7 +45,8 @@ struct Meeting {
 
   Step compute(const char* name, int processor, double kernels, double dispatch, std::vector<Slot> reads,
                std::vector<Slot> writes) {
-    Step step = sketch.compute(name, processor, std::max(kernels, dispatch), std::move(reads), std::move(writes));
+    Step step =
+        sketch.compute(name, processor, std::max(kernels, dispatch), std::move(reads), std::move(writes));
     BlockCost& cost = sketch.costs.blocks[std::get<executor::Compute>(step.action).block];
     cost.kernel_seconds = kernels * kMicro;
     cost.dispatch_seconds = dispatch * kMicro;

@@ -52,7 +52,8 @@ TEST(Draft, GivesAMemberOfAnExchangeItsConstant) {
   turns.push_back({.meeting = Meeting::OfGroup});
   std::vector<Part> parts = make_parts(graph, turns);
   ASSERT_EQ(parts.size(), 1U);
-  EXPECT_EQ(sketch.text(sketch.draft.run(parts[0], "meeting")), "all-reduce in group x@0 -> y@0, c@1 -> z@1\n");
+  EXPECT_EQ(sketch.text(sketch.draft.run(parts[0], "meeting")),
+            "all-reduce in group x@0 -> y@0, c@1 -> z@1\n");
   const executor::Buffer& held = sketch.draft.program[sketch.draft.buffer(sketch.value("c"), 1)];
   ASSERT_EQ(held.initial.size(), 1U);
   EXPECT_EQ(held.initial[0].data<float>()[1], 2);
