@@ -88,25 +88,14 @@ void forget_constants_of_blocks(executor::Program& program) {
   }
 }
 
-struct Neighbours {
-  bool beside_others = false;   ///< it runs beside others in some wave
-  bool beside_its_own = false;  ///< and some of these are of its own processor
-};
-
-void find_side_by_side(const executor::Program& program, const std::vector<Section>& schedule,
-                       ir::IdMap<executor::BlockId, Neighbours>& blocks) {
+void find_side_by_side(const std::vector<Section>& schedule,
+                       ir::IdMap<executor::BlockId, bool>& is_beside_others) {
   for (const Section& section : schedule) {
     for (const Wave& wave : section.waves) {
-      if (!wave.side_by_side) continue;
-      std::map<int, int> of_processor;
-      for (std::size_t node : wave.computes) ++of_processor[program[block_of(section.nodes[node])].processor];
-      for (std::size_t node : wave.computes) {
-        const executor::BlockId id = block_of(section.nodes[node]);
-        blocks[id].beside_others = true;
-        if (of_processor[program[id].processor] > 1) blocks[id].beside_its_own = true;
-      }
+      if (wave.lanes.empty()) continue;
+      for (std::size_t node : wave.computes) is_beside_others[block_of(section.nodes[node])] = true;
     }
-    find_side_by_side(program, section.body, blocks);
+    find_side_by_side(section.body, is_beside_others);
   }
 }
 
@@ -251,8 +240,8 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   forget_constants_of_blocks(program);
   for (int replica = 0; replica < program.replicas; ++replica) memories.emplace_back(program, replica);
   for (executor::Buffer& buffer : program.buffers) buffer.initial.clear();
-  ir::IdMap<executor::BlockId, Neighbours> neighbours(std::ssize(program.blocks));
-  find_side_by_side(program, schedule, neighbours);
+  ir::IdMap<executor::BlockId, bool> is_beside_others(std::ssize(program.blocks), false);
+  find_side_by_side(schedule, is_beside_others);
   std::vector<std::shared_ptr<WorkingMemory>> working(program.processors);
   for (auto& one : working) one = std::make_shared<WorkingMemory>();
   const auto layouts = choose_layouts(program);
@@ -261,15 +250,14 @@ Engine::State::State(executor::Program of, const PrepareOptions& options)
   blocks.reserve(std::ssize(program.blocks));
   for (executor::BlockId id : program.block_ids()) {
     PrepareOptions of_block = options;
-    if (neighbours[id].beside_others) of_block.threads = 1;
+    if (is_beside_others[id]) of_block.threads = 1;
     const int processor = program[id].processor;
     const std::vector<ir::Op>& ops = program[id].graph.ops;
     repeatable.push_back(std::none_of(ops.begin(), ops.end(), [](const ir::Op& op) {
       return op.spec->random || ir::has_body(op);  // a body may draw
     }));
     blocks.push_back(PreparedBlock(std::move(program[id].graph), of_block, layouts[id],
-                                   rewritten[id].value_or(std::vector<Rewritten>{}),
-                                   neighbours[id].beside_its_own ? nullptr : working[processor]));
+                                   rewritten[id].value_or(std::vector<Rewritten>{}), working[processor]));
   }
 }
 
@@ -299,22 +287,30 @@ void Engine::State::free(const std::vector<Slot>& slots, int iteration, Replicas
 
 // When several computes fail, the first in program order is reported, whatever the threads do.
 void Engine::State::run_computes(Section& section, const Wave& wave, int iteration, Replicas replicas) {
-  if (!wave.side_by_side) {
+  if (wave.lanes.empty()) {
     for (std::size_t node : wave.computes) run(section.nodes[node], iteration, replicas);
     return;
   }
-  std::vector<std::exception_ptr> failures(wave.computes.size());
+  struct Failure {
+    std::size_t node = 0;
+    std::exception_ptr thrown = {};
+  };
+  std::vector<Failure> failures(wave.lanes.size());
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (std::ptrdiff_t i = 0; i < std::ssize(wave.computes); ++i) {
+  for (std::ptrdiff_t i = 0; i < std::ssize(wave.lanes); ++i) {
+    Failure& failure = failures[i];
     try {
-      run(section.nodes[wave.computes[i]], iteration, replicas);
+      for (std::size_t node : wave.lanes[i]) {
+        failure.node = node;
+        run(section.nodes[node], iteration, replicas);
+      }
     } catch (...) {
-      failures[i] = std::current_exception();
+      failure.thrown = std::current_exception();
     }
   }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  std::erase_if(failures, [](const Failure& one) { return !one.thrown; });
+  if (!failures.empty())
+    std::rethrow_exception(std::ranges::min_element(failures, {}, &Failure::node)->thrown);
 }
 
 void Engine::State::run(std::vector<Section>& sections, int iteration, Replicas replicas) {

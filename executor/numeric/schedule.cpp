@@ -115,20 +115,35 @@ Effort effort_of(const executor::Block& block, int threads) {
   return total;
 }
 
-// What blocks side by side lose by sharing caches and the memory's speed, each op that all threads share
-// loses as well: it brings the same memory to each of them.
-bool pays_side_by_side(const Efforts& efforts, const Section& section, const Wave& wave, int threads) {
+// The computes of a wave by processor, where a thread for each is faster. What blocks side by side lose by
+// sharing caches and the memory's speed, each op that all threads share loses as well: it brings the same
+// memory to each of them.
+std::vector<std::vector<std::size_t>> lanes_of(const Program& program, const Efforts& efforts,
+                                               const Section& section, const Wave& wave, int threads) {
+  if (threads == 1) return {};
+  struct Lane {
+    std::vector<std::size_t> nodes;
+    double effort = 0;
+  };
+  std::map<int, Lane> of_processors;
   double sum = 0;
   double most = 0;
   double one_after_the_other = 0;
   for (std::size_t node : wave.computes) {
-    const Effort& effort = efforts[block_of(section.nodes[node])];
+    const BlockId block = block_of(section.nodes[node]);
+    const Effort& effort = efforts[block];
+    Lane& lane = of_processors[program[block].processor];
+    lane.nodes.push_back(node);
+    lane.effort += effort.one_thread;
+    most = std::max(most, lane.effort);
     sum += effort.one_thread;
-    most = std::max(most, effort.one_thread);
     one_after_the_other += effort.all_threads;
   }
   const double side_by_side = std::max(most, sum / threads) + kMeeting;
-  return threads > 1 && wave.computes.size() > 1 && side_by_side < one_after_the_other;
+  if (of_processors.size() < 2 || side_by_side >= one_after_the_other) return {};
+  std::vector<std::vector<std::size_t>> lanes;
+  for (auto& [processor, lane] : of_processors) lanes.push_back(std::move(lane.nodes));
+  return lanes;
 }
 
 bool replicas_meet(const std::vector<Step>& steps) {
@@ -158,7 +173,7 @@ std::vector<Section> schedule_of(const Program& program, const std::vector<Step>
   }
   for (Section& section : sections) {
     Waves(program, section);
-    for (Wave& wave : section.waves) wave.side_by_side = pays_side_by_side(efforts, section, wave, threads);
+    for (Wave& wave : section.waves) wave.lanes = lanes_of(program, efforts, section, wave, threads);
   }
   return sections;
 }

@@ -22,9 +22,9 @@ struct Node {
 struct Wave {
   std::vector<std::size_t> moves;
   std::vector<std::size_t> computes;
-  /// Whether the computes run side by side, with a thread each; else they run one after the other, each with
-  /// all threads.
-  bool side_by_side = false;
+  /// The computes of each processor, which one thread runs one after the other, beside those of others. Empty:
+  /// all computes run one after the other, each with all threads.
+  std::vector<std::vector<std::size_t>> lanes = {};
 };
 
 /// Replicas from the first up to the end.

@@ -54,7 +54,7 @@ std::string waves_of(const Section& section) {
     for (std::size_t move : wave.moves) text += fmt::format("{} ", move);
     text += "|";
     for (std::size_t node : wave.computes) text += fmt::format(" {}", node);
-    text += wave.side_by_side ? " side by side\n" : "\n";
+    text += wave.lanes.empty() ? "\n" : " side by side\n";
   }
   return text;
 }
@@ -149,6 +149,26 @@ TEST(Schedule, RunsEvenWorkSideBySideUnlessItIsTiny) {
     for (int processor : {0, 1}) made.step(compute(made, processor, "x", "a"));
     EXPECT_EQ(waves_of(made), size == 1000 ? "| 0 1\n" : "| 0 1 side by side\n");
   }
+}
+
+// They share its memory.
+TEST(Schedule, RunsTheBlocksOfAProcessorOneAfterTheOtherBesideThoseOfOthers) {
+  HandMade made = sketch();
+  made.block(fmt::format("g (float[{0}] x) => (float[{0}] y) {{ y = Abs(x) }}", kElements), 0);
+  Step other = compute(made, 0, "x", "c");
+  std::get<Compute>(other.action).block = BlockId{2};
+  for (const Step& step : {compute(made, 0, "x", "a"), other, compute(made, 1, "x", "b")}) made.step(step);
+  for (const Step& step : {compute(made, 0, "a", "b"), compute(made, 1, "b", "c")}) made.step(step);
+  const std::vector<Section> schedule = make_schedule(made.program, 2);
+  ASSERT_EQ(schedule[0].waves.size(), 2U);
+  EXPECT_TRUE(schedule[0].waves[0].lanes.empty());  // one processor has twice as much to do
+  using Lanes = std::vector<std::vector<std::size_t>>;
+  EXPECT_EQ(schedule[0].waves[1].lanes, (Lanes{{3}, {4}}));
+  Step more = compute(made, 1, "x", "a");
+  made.block(fmt::format("g (float[{0}] x) => (float[{0}] y) {{ y = Abs(x) }}", kElements), 1);
+  std::get<Compute>(more.action).block = BlockId{3};
+  made.step(more);
+  EXPECT_EQ(make_schedule(made.program, 2)[0].waves[0].lanes, (Lanes{{0, 1}, {2, 5}}));
 }
 
 TEST(Schedule, KeepsReplicasTogetherInARepeatInWhichTheyMeet) {
