@@ -6,6 +6,7 @@
 #include "executor/numeric/schedule.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -115,35 +116,41 @@ Effort effort_of(const executor::Block& block, int threads) {
   return total;
 }
 
-// The computes of a wave by processor, where a thread for each is faster. What blocks side by side lose by
-// sharing caches and the memory's speed, each op that all threads share loses as well: it brings the same
-// memory to each of them.
+// The computes of a wave on a processor.
+struct Lane {
+  std::vector<std::size_t> nodes;
+  double effort = 0;  ///< of one thread
+};
+
+// When the last of so many threads is done, each of which takes the next lane when it is done with one.
+double makespan(const std::vector<Lane>& lanes, int threads) {
+  std::vector<double> done(threads, 0.0);
+  for (const Lane& lane : lanes) *std::ranges::min_element(done) += lane.effort;
+  return std::ranges::max(done);
+}
+
+// The computes of a wave by processor, the longest first, where a thread for each is faster. What blocks side
+// by side lose by sharing caches and the memory's speed, each op that all threads share loses as well: it
+// brings the same memory to each of them.
 std::vector<std::vector<std::size_t>> lanes_of(const Program& program, const Efforts& efforts,
                                                const Section& section, const Wave& wave, int threads) {
   if (threads == 1) return {};
-  struct Lane {
-    std::vector<std::size_t> nodes;
-    double effort = 0;
-  };
   std::map<int, Lane> of_processors;
-  double sum = 0;
-  double most = 0;
   double one_after_the_other = 0;
   for (std::size_t node : wave.computes) {
     const BlockId block = block_of(section.nodes[node]);
-    const Effort& effort = efforts[block];
     Lane& lane = of_processors[program[block].processor];
     lane.nodes.push_back(node);
-    lane.effort += effort.one_thread;
-    most = std::max(most, lane.effort);
-    sum += effort.one_thread;
-    one_after_the_other += effort.all_threads;
+    lane.effort += efforts[block].one_thread;
+    one_after_the_other += efforts[block].all_threads;
   }
-  const double side_by_side = std::max(most, sum / threads) + kMeeting;
-  if (of_processors.size() < 2 || side_by_side >= one_after_the_other) return {};
-  std::vector<std::vector<std::size_t>> lanes;
-  for (auto& [processor, lane] : of_processors) lanes.push_back(std::move(lane.nodes));
-  return lanes;
+  std::vector<Lane> lanes;
+  for (auto& [processor, lane] : of_processors) lanes.push_back(std::move(lane));
+  std::ranges::stable_sort(lanes, std::greater<>{}, &Lane::effort);
+  if (lanes.size() < 2 || makespan(lanes, threads) + kMeeting >= one_after_the_other) return {};
+  std::vector<std::vector<std::size_t>> nodes;
+  for (Lane& lane : lanes) nodes.push_back(std::move(lane.nodes));
+  return nodes;
 }
 
 bool replicas_meet(const std::vector<Step>& steps) {
