@@ -46,6 +46,12 @@ Tensor negated(const Tensor& tensor) {
   return kernels::evaluate(op, {&given, 1})[0].tensor;
 }
 
+Datum larger(const Datum& a, const Datum& b) {
+  const Op op{.spec = ir::find_op("", "Max"), .inputs = {ValueId{0}, ValueId{1}}, .outputs = {ValueId{2}}};
+  const Datum given[] = {a, b};
+  return kernels::evaluate(op, given)[0];
+}
+
 Tensor reduced(const std::vector<Tensor>& terms, bool by_mean) {
   std::vector<const Tensor*> pointers;
   for (const Tensor& term : terms) pointers.push_back(&term);
@@ -208,6 +214,9 @@ Operands Follower::magnitudes_of(const Op& op, const Replica& replica) const {
     const Op& sum = graph_[maker];
     const std::vector<Datum> made = sums_of_magnitudes(ops_, sum, magnitudes_of(sum, replica));
     magnitudes[i] = made[std::ranges::find(sum.outputs, op.inputs[i]) - sum.outputs.begin()];
+    // Of a sum over micro-batches and replicas, its maker has made the last micro-batch's share.
+    if (const auto all = replica.magnitudes.find(op.inputs[i]); all != replica.magnitudes.end())
+      magnitudes[i] = larger(magnitudes[i], all->second);
   }
   return magnitudes;
 }
@@ -405,6 +414,7 @@ void Follower::judge_reduced(ValueId id, int batch) {
   }
   const bool is_one = course_.replicas == 1;
   const Tensor expected_of_all = is_one ? terms[0] : reduced(terms, by_mean);
+  const Tensor size_of_all = is_one ? sizes[0] : reduced(sizes, by_mean);
   // A state that gradients are added to starts with a share of itself on each replica, and a mean of replicas
   // is no running mean: then only the order of replicas is known.
   const bool has_own_accumulator =
@@ -424,6 +434,7 @@ void Follower::judge_reduced(ValueId id, int batch) {
         negative == watched_.negatives.end() ? std::nullopt : row(negative->second, here);
     const Tensor found = turned ? negated(*turned) : expected_of_all;
     replica.data[id] = found;
+    replica.magnitudes[id] = size_of_all;
     ++verdict_.tensors;
     const Differences differ = differences(found, expected);
     verdict_.nans += differ.nans;
@@ -436,7 +447,7 @@ void Follower::judge_reduced(ValueId id, int batch) {
                     course_.replicas),
         bound_of_sum({.terms = by_mean ? 4 * count : count,
                       .parts = course_.replicas * (type.element == ir::DataType::Float ? 1 : count)},
-                     is_one ? sizes[0] : reduced(sizes, by_mean))};
+                     size_of_all)};
     const bool adds_up = count > 2;
     const bool may_differ = adds_up && explanation.bound.has_value();
     const std::int64_t beyond = may_differ ? first_beyond(found, expected, *explanation.bound) : differ.worst;
