@@ -104,5 +104,45 @@ TEST(Watched, KnowsThatNodesOfFunctionsAreCutInEachCall) {
   EXPECT_THAT(came_back(session, results, "y"), Each(3));
 }
 
+// t = Neg(x), cut over two devices; y = t where c, else Abs(t), whose node in the body says the same.
+std::string model_with_a_cut_body() {
+  using testing::bytes_field;
+  using testing::number_field;
+  constexpr int kGraph = 5;
+  constexpr int kBool = 9;
+  const auto cut = [](const std::string& tensor) {
+    const std::string spec = testing::spec(tensor, {0, 1}, {testing::sharded(0, 2)});
+    return bytes_field(testing::kNodeDeviceConfigurations, testing::node_configuration("tp", {spec}));
+  };
+  const auto branch = [](const std::string& name, const std::string& node) {
+    const std::string graph =
+        bytes_field(1, node) + bytes_field(2, name) + bytes_field(12, testing::matrix("b", 4, 5));
+    return bytes_field(5, bytes_field(1, name) + bytes_field(6, graph) + number_field(20, kGraph));
+  };
+  const auto node = [](const std::string& from, const std::string& to, const std::string& op) {
+    return bytes_field(1, from) + bytes_field(2, to) + bytes_field(4, op);
+  };
+  const std::string graph =
+      bytes_field(1, node("x", "t", "Neg") + cut("x")) +
+      bytes_field(1, node("c", "y", "If") + branch("then_branch", node("t", "b", "Identity")) +
+                         branch("else_branch", node("t", "b", "Abs") + cut("t"))) +
+      bytes_field(2, "g") + bytes_field(11, testing::matrix("x", 4, 5)) +
+      bytes_field(11, bytes_field(1, "c") +
+                          bytes_field(2, bytes_field(1, number_field(1, kBool) + bytes_field(2, "")))) +
+      bytes_field(12, testing::matrix("y", 4, 5));
+  return number_field(1, 11) + bytes_field(7, graph) + bytes_field(8, number_field(2, 17)) +
+         bytes_field(testing::kModelConfiguration, testing::device_configuration("tp", 2));
+}
+
+TEST(Watched, SaysThatWhatNodesInBodiesSayOfDevicesHasNoEffect) {
+  InferenceSession session(importer::import_bytes(model_with_a_cut_body()),
+                           {.fuse = false, .strategy = {.device_configuration = "tp"}, .watches = true});
+  EXPECT_THAT(
+      session.notes(),
+      ::testing::Contains("device configuration 'tp': what 1 node in bodies of If, Loop or Scan says has "
+                          "no effect, a body runs whole on one device"));
+  EXPECT_THAT(session.watched()->cuts, ElementsAre(annotate::Cut::Apart, annotate::Cut::Whole));
+}
+
 }  // namespace
 }  // namespace podium
