@@ -37,7 +37,7 @@ struct ShardingPlan {
   /// Of the whole graph, whose processors are groups of devices. Without ops all are on one group.
   ir::Placement placement = {};
   Sends sends = Sends::Whole;
-  std::string found = {};  ///< what was recognised; empty where the model says it
+  std::string note = {};  ///< what was recognised, or what of that which the model says has no effect
   /// That the cut graph may have: a small file may ask for many devices. As many take some 2 GiB.
   std::int64_t most_ops = std::int64_t{1} << 21;
 

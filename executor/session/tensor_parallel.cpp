@@ -164,7 +164,7 @@ annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParalleli
   }
   annotate::ShardingPlan plan{.devices = group_of(cut),
                               .sends = cut.scatters_sends ? annotate::Sends::InParts : annotate::Sends::Whole,
-                              .found = annotate::to_string(found, sized.graph, options)};
+                              .note = annotate::to_string(found, sized.graph, options)};
   for (auto& [place, operands] : of_ops) {
     ir::set_attribute(model.graph.ops[place], annotate::kShardingPlace, std::ssize(plan.ops));
     plan.ops.push_back(std::move(operands));
@@ -243,7 +243,7 @@ annotate::ShardingPlan plan_sharding(importer::Model& model, const Strategy& str
       say(call->second->prefix + node.function->node, node, call->second);
   }
   if (in_bodies > 0) {
-    plan.found = fmt::format(
+    plan.note = fmt::format(
         "device configuration '{}': what {} node{} in bodies of If, Loop or Scan say{} has no effect, a body runs "
         "whole on one device",
         strategy.device_configuration, in_bodies, in_bodies == 1 ? "" : "s", in_bodies == 1 ? "s" : "");
@@ -279,7 +279,7 @@ annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::S
                                        CheckedOptions& checked) {
   check_processors(checked.strategy, std::int64_t{plan.placement.processors} * plan.devices, checked.device);
   annotate::Partitioned made = annotate::partition(training, plan);
-  if (!plan.found.empty()) checked.notes.push_back(plan.found);
+  if (!plan.note.empty()) checked.notes.push_back(plan.note);
   note_reshardings(made.reshardings, checked.notes);
   training = std::exchange(made.training, {});
   optimize(training);

@@ -235,18 +235,16 @@ TEST(RandomOracle, FindsLayoutsAndStrategiesEqualToOneProcessorButForTheOrderOfS
 
 // Cases that once ended in a fault or parted, by what was wrong.
 TEST(RandomOracle, KeepsWhatHasBeenMended) {
-  constexpr unsigned kStatisticsOffChip = 1027;
-  constexpr unsigned kOutputsOfEarlierStages[] = {367, 644, 1101, 1889};
-  constexpr unsigned kConstantsInExchanges = 3686;
-  constexpr unsigned kScanWithoutCaptures = 2796;
-  constexpr unsigned kNamesOfOtherValues[] = {1094, 2442, 2583};
-  constexpr unsigned kWeightsThatUpdatesReadElsewhere[] = {792, 2322, 4402, 4887, 5924};  // in phases
+  constexpr unsigned kSeeds[] = {
+      1027,                         // statistics off chip
+      367,  644,  1101, 1889,       // outputs of earlier stages
+      3686,                         // constants in exchanges
+      2796,                         // a Scan without captures
+      1094, 2442, 2583,             // names of other values on one processor
+      792,  2322, 4402, 4887, 5924  // weights that updates read elsewhere, in phases
+  };
   Judged counts;
-  for (unsigned seed : {kStatisticsOffChip, kConstantsInExchanges, kScanWithoutCaptures})
-    judge_case(seed, counts);
-  for (unsigned seed : kOutputsOfEarlierStages) judge_case(seed, counts);
-  for (unsigned seed : kNamesOfOtherValues) judge_case(seed, counts);
-  for (unsigned seed : kWeightsThatUpdatesReadElsewhere) judge_case(seed, counts);
+  for (unsigned seed : kSeeds) judge_case(seed, counts);
   EXPECT_EQ(counts.equal + counts.explained, 15);
 }
 
