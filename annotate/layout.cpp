@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <optional>
 
+#include "ir/copy_elements.h"
 #include "ir/error.h"
 #include "ir/zero_tensor.h"
 
@@ -183,24 +183,20 @@ ir::Tensor cut_out(const ir::Tensor& whole, const Box& box) {
   if (ir::takes_no_memory(whole)) return ir::zeros(whole.type(), dims_of(box));
   ir::Tensor part(whole.type(), dims_of(box));
   if (part.size() == 0) return part;
-  const std::size_t element = whole.bytes() / static_cast<std::size_t>(whole.size());
-  const auto* from = static_cast<const std::byte*>(whole.raw());
-  auto* to = static_cast<std::byte*>(part.raw());
+  std::int64_t at = 0;
   for_each_run(whole.dims(), box, [&](std::int64_t first, std::int64_t count) {
-    std::memcpy(to, from + first * element, count * element);
-    to += count * element;
+    copy_elements(whole, first, part, at, count);
+    at += count;
   });
   return part;
 }
 
 void put_into(ir::Tensor& whole, const Box& box, const ir::Tensor& part) {
   if (part.size() == 0) return;
-  const std::size_t element = whole.bytes() / static_cast<std::size_t>(whole.size());
-  const auto* from = static_cast<const std::byte*>(part.raw());
-  auto* to = static_cast<std::byte*>(whole.raw());
+  std::int64_t at = 0;
   for_each_run(whole.dims(), box, [&](std::int64_t first, std::int64_t count) {
-    std::memcpy(to + first * element, from, count * element);
-    from += count * element;
+    copy_elements(part, at, whole, first, count);
+    at += count;
   });
 }
 

@@ -44,7 +44,7 @@ bool meet(const Box& a, const Box& b);
 std::vector<IndexRange> places_in(const std::vector<IndexRange>& outer, const std::vector<IndexRange>& inner);
 /// The shape of what a box holds.
 ir::Dims dims_of(const Box& box);
-/// The elements of a box. No strings.
+/// The elements of a box.
 ir::Tensor cut_out(const ir::Tensor& whole, const Box& box);
 /// The reverse: sets the elements of a box.
 void put_into(ir::Tensor& whole, const Box& box, const ir::Tensor& part);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "annotate/partition.h"
+#include "ir/ops/loops.h"
 
 namespace podium::annotate {
 namespace {
@@ -17,19 +18,13 @@ const StepsRow* find_row(const ir::Op& op) {
   return nullptr;
 }
 
-bool is_static(const std::vector<ir::Type>& types) {
-  return std::ranges::all_of(types, [](const ir::Type& type) {
-    return type.is_static() || type.element == ir::DataType::Undefined;
-  });
-}
-
 }  // namespace
 
 std::vector<InputAxis> axes_of_steps(const ir::Graph& graph, const ir::Op& op) {
   const StepsRow* row = find_row(op);
   if (row == nullptr) return {};
   const ir::TypedOp typed(graph, op);
-  return is_static(typed.input_types) ? row->axes(typed) : std::vector<InputAxis>{};
+  return has_static_operands(typed) ? row->axes(typed) : std::vector<InputAxis>{};
 }
 
 std::vector<ir::Op> steps_of(ir::Graph& graph, const ir::Op& op) {

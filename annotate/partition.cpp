@@ -203,9 +203,15 @@ class Partitioner {
 
   // ---- how an op is cut ---------------------------------------------------------------------------------
 
-  Boxes boxes_of(const ir::ShardingSpec& spec, const ir::Dims& dims) const {
+  [[noreturn]] void refuse(ValueId id, std::string_view what) const {
+    throw Error("'{}' of {} found, a {} known before the run needed to cut tensors over devices",
+                whole_[id].name, to_string(type(id)), what);
+  }
+
+  Boxes boxes_of(const ir::ShardingSpec& spec, ValueId id) const {
+    if (type(id).element == ir::DataType::Undefined) refuse(id, "type");
     Boxes boxes(plan_.devices);
-    for (const Shard& shard : layout_of(spec, dims)) {
+    for (const Shard& shard : layout_of(spec, type(id).dims)) {
       if (elements_of(shard.box) == 0) continue;
       for (std::int64_t device : shard.devices) boxes[device] = shard.box;
     }
@@ -229,13 +235,13 @@ class Partitioner {
       for (const OperandSharding& said : said_of(op)) {
         const auto& operands = side == Side::Input ? op.inputs : op.outputs;
         if (said.side != side || said.place >= operands.size() || !operands[said.place].valid()) continue;
-        const ir::Dims& dims = type(operands[said.place]).dims;
-        const Followed followed = follow(cut, side, said.place, dims, boxes_of(said.spec, dims));
+        const ValueId id = operands[said.place];
+        const Followed followed = follow(cut, side, said.place, type(id).dims, boxes_of(said.spec, id));
         if (followed == Followed::Uncovered && side == Side::Input)
           throw Error(
               "with '{}' cut as its sharding spec says no device computes some of the results: a spec needed "
               "that fits those of the node's other inputs",
-              whole_[operands[said.place]].name);
+              whole_[id].name);
       }
     }
     for (std::size_t i : inputs_by_weight(op)) {
@@ -357,8 +363,7 @@ class Partitioner {
         continue;
       }
       if (!type(id).is_static() && held_[id].everywhere == ir::kNoValue && !is_only_on_first(id))
-        throw Error("'{}' of {} found, a size known before the run needed to cut tensors over devices",
-                    whole_[id].name, to_string(type(id)));
+        refuse(id, "size");
       const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
       if (held_[id].is_undecided) decide(id, boxes_to_hold(cut, i, type(id).dims));
       inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
@@ -399,7 +404,7 @@ class Partitioner {
   Boxes boxes_said_or_held(const Op& op, std::size_t input) const {
     const ValueId id = op.inputs[input];
     for (const OperandSharding& said : said_of(op)) {
-      if (said.side == Side::Input && said.place == input) return boxes_of(said.spec, type(id).dims);
+      if (said.side == Side::Input && said.place == input) return boxes_of(said.spec, id);
     }
     return annotate::boxes_of(held_[id]);
   }
@@ -560,8 +565,7 @@ class Partitioner {
                                             : Box{});
     }
     fit_sizes(part, cut, device, boxes);
-    if (const auto slides = slides_of(typed); cut.is_cut() && !slides.empty())
-      fit_slides(part, slides, parts_of_slides(cut, slides, device));
+    if (cut.is_cut()) fit_windows(part, typed, cut, device);
     if (picks_rows(op, cut)) {
       hold(op.outputs[0], device, pick_rows(op, part, cut, device), boxes[0]);
       return;
@@ -607,7 +611,7 @@ class Partitioner {
 
   // Rules of loops and infer functions say the same of a part's sizes.
   void check_types(const Op& part, const TypedOp& typed) {
-    if (ir::has_body(part) || !typed.output(0).is_static()) return;
+    if (ir::has_body(part) || !has_static_operands(typed)) return;
     ir::InferContext inferred(out(), part);
     part.spec->infer(inferred);
     for (std::size_t i = 0; i < part.outputs.size(); ++i) {
@@ -616,6 +620,12 @@ class Partitioner {
       IR_CHECK(inferred.output_types[i] == local, "a part of {} makes {}, {} needed", part.spec->name,
                to_string(inferred.output_types[i]), to_string(local));
     }
+  }
+
+  // What is not cut may have windows of a size that nobody knows.
+  static void fit_windows(Op& part, const TypedOp& typed, const OpCut& cut, int device) {
+    const auto slides = slides_of(typed);
+    if (!slides.empty()) fit_slides(part, slides, parts_of_slides(cut, slides, device));
   }
 
   // Sizes that an op has in an input or attribute; and what is added to a sum, which one part of it adds.
@@ -736,7 +746,7 @@ class Partitioner {
     for (const OperandSharding& said : said_of(op)) {
       if (said.side != Side::Output || said.place >= op.outputs.size()) continue;
       const ValueId id = op.outputs[said.place];
-      if (id.valid()) held_.take_form(id, boxes_of(said.spec, type(id).dims), context_of(op));
+      if (id.valid()) held_.take_form(id, boxes_of(said.spec, id), context_of(op));
     }
     for (ValueId id : outputs_of(op)) {
       if (reduced_.contains(id) && is_sum(held_[id]))

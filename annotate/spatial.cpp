@@ -4,18 +4,12 @@
 #include <optional>
 
 #include "annotate/device_specs.h"
-#include "ir/ops/slide.h"
+#include "ir/ops/loops.h"
 
 namespace podium::annotate {
 namespace {
 
 constexpr std::int64_t kFirstSpatial = 2;
-
-bool has_static_types(const ir::TypedOp& typed) {
-  const auto is_static = [](const ir::Type& type) { return type.is_static(); };
-  return typed.has_output(0) && is_static(typed.output(0)) &&
-         std::ranges::all_of(typed.input_types, is_static);
-}
 
 // As a spec cuts it, so that the last device has something, too.
 bool is_enough(std::int64_t size, std::int64_t devices) {
@@ -36,7 +30,7 @@ TensorParallelPlan cut_images(const ir::Graph& graph, std::int64_t devices) {
   for (ir::OpId id : graph.op_ids()) {
     const ir::Op& op = graph[id];
     const ir::TypedOp typed(graph, op);
-    if (!has_static_types(typed) || slides_of(typed).empty()) continue;
+    if (!typed.has_output(0) || !has_static_operands(typed) || slides_of(typed).empty()) continue;
     if (!axis) axis = longest_axis(typed.input(0).dims);
     const ir::Dims& dims = typed.output(0).dims;
     const bool is_cut = *axis < std::ssize(dims) && is_enough(dims[*axis], devices);

@@ -1,4 +1,5 @@
 #include "ir/tensor.h"
+#include "ir/copy_elements.h"
 
 #include <algorithm>
 #include <cstring>
@@ -79,12 +80,7 @@ Tensor Tensor::reinterpreted(DataType type) const {
 
 Tensor Tensor::clone() const {
   Tensor copy(type_, dims_);
-  if (type_ == DataType::String) {
-    const std::string* from = data<std::string>();
-    std::copy(from, from + size_, copy.data<std::string>());
-  } else if (size_ > 0) {
-    std::memcpy(copy.raw(), data_, bytes());
-  }
+  copy_elements(*this, 0, copy, 0, size_);
   return copy;
 }
 

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "executor/compare/differences.h"
 #include "executor/compare/rounding.h"
@@ -19,6 +18,7 @@
 #include "executor/kernels/tools/kernel.h"
 #include "executor/session/host_arrays.h"
 #include "ir/accumulated_values.h"
+#include "ir/copy_elements.h"
 
 namespace podium::compare {
 
@@ -34,9 +34,7 @@ namespace {
 // Number `index` of the equal parts that an array lies in.
 Tensor part_of(const Tensor& array, const ir::Type& type, std::int64_t index) {
   Tensor part(type.element, type.dims);
-  std::memcpy(part.raw(),
-              static_cast<const char*>(array.raw()) + static_cast<std::size_t>(index) * part.bytes(),
-              part.bytes());
+  copy_elements(array, index * part.size(), part, 0, part.size());
   return part;
 }
 

@@ -5,12 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <random>
 
 #include "executor/kernels/tools/kernel.h"
 #include "executor/session/random_input.h"
+#include "ir/copy_elements.h"
 #include "ir/shell_word.h"
 
 namespace podium {
@@ -29,14 +29,7 @@ bool can_cast(ir::DataType from, ir::DataType to) {
 // Row `from` of one array to row `to` of another.
 void copy_row(const ir::Tensor& array, std::int64_t from, ir::Tensor& part, std::int64_t to) {
   const std::int64_t elements = elements_of_sample(array);
-  if (array.type() == ir::DataType::String) {
-    std::copy_n(array.data<std::string>() + from * elements, elements,
-                part.data<std::string>() + to * elements);
-    return;
-  }
-  const std::size_t bytes = elements * storage_bytes(array.type());
-  std::memcpy(static_cast<char*>(part.raw()) + to * bytes,
-              static_cast<const char*>(array.raw()) + from * bytes, bytes);
+  copy_elements(array, from * elements, part, to * elements, elements);
 }
 
 ir::Tensor transposed(const ir::Tensor& tensor, ir::IntList order) {

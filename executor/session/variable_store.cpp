@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "annotate/metadata.h"
+#include "ir/copy_elements.h"
 
 namespace podium {
 namespace {
@@ -27,7 +28,7 @@ annotate::Box with_leading_of(const ir::Tensor& value, annotate::Box box) {
 
 ir::Tensor row(const ir::Tensor& all, std::size_t index) {
   ir::Tensor one(all.type(), without_leading(all.type_and_dims()).dims);
-  std::memcpy(one.raw(), static_cast<const std::byte*>(all.raw()) + index * one.bytes(), one.bytes());
+  copy_elements(all, static_cast<std::int64_t>(index) * one.size(), one, 0, one.size());
   return one;
 }
 
@@ -35,8 +36,10 @@ ir::Tensor rows(const std::vector<ir::Tensor>& parts) {
   ir::Dims dims = parts.front().dims();
   dims.insert(dims.begin(), std::ssize(parts));
   ir::Tensor all(parts.front().type(), dims);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::memcpy(static_cast<std::byte*>(all.raw()) + i * parts[i].bytes(), parts[i].raw(), parts[i].bytes());
+  std::int64_t at = 0;
+  for (const ir::Tensor& part : parts) {
+    copy_elements(part, 0, all, at, part.size());
+    at += part.size();
   }
   return all;
 }

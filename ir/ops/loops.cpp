@@ -52,7 +52,12 @@ struct ProductInputs {
 ProductInputs product_inputs(const Op& op) {
   if (op.is("MatMulInteger")) return {.of_rows = {2}, .of_columns = {3}};
   if (op.is("QLinearMatMul"))
-    return {.left = 0, .right = 3, .of_rows = {1, 2}, .of_columns = {4, 5}, .of_results = {6, 7}, .adds_up = false};
+    return {.left = 0,
+            .right = 3,
+            .of_rows = {1, 2},
+            .of_columns = {4, 5},
+            .of_results = {6, 7},
+            .adds_up = false};
   return {};
 }
 
@@ -101,8 +106,7 @@ std::vector<Loop> matrix_product_loops(const TypedOp& op) {
   }
   if (has_rows) add(y.dims[stack], a.rank() - 2, kNoAxis, stack, LoopResult::Apart);
   if (has_columns) add(y.dims.back(), kNoAxis, b.rank() - 1, y.rank() - 1, LoopResult::Apart);
-  if (at.adds_up)
-    add(a.dims.back(), a.rank() - 1, std::max(0, b.rank() - 2), kNoAxis, LoopResult::Summed);
+  if (at.adds_up) add(a.dims.back(), a.rank() - 1, std::max(0, b.rank() - 2), kNoAxis, LoopResult::Summed);
   return loops.take();
 }
 
@@ -413,8 +417,8 @@ std::vector<Loop> attention_loops(const TypedOp& op) {
   if (op.has_output(Out::kScores)) queries.outputs[Out::kScores].axis = 2;
   loops.add(std::move(batch));
   loops.add(std::move(heads));
-  const bool shows_all = op.get_int("is_causal") == 0 && !op.has_output(Out::kPresentKey) &&
-                         !op.has_output(Out::kPresentValue);
+  const bool shows_all =
+      op.get_int("is_causal") == 0 && !op.has_output(Out::kPresentKey) && !op.has_output(Out::kPresentValue);
   if (shows_all) loops.add(std::move(queries));
   return loops.take();
 }
@@ -461,16 +465,22 @@ const LoopRules& rules() {
   return kRules;
 }
 
-bool is_static(const std::vector<Type>& types) {
-  return std::ranges::all_of(
-      types, [](const Type& type) { return type.is_static() || type.element == DataType::Undefined; });
+bool are_static(const std::vector<ValueId>& operands, const std::vector<Type>& types) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].valid() && !types[i].is_static()) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
+bool has_static_operands(const TypedOp& op) {
+  return are_static(op.op.inputs, op.input_types) && are_static(op.op.outputs, op.output_types);
+}
+
 std::vector<Loop> loops_of(const TypedOp& op) {
   if (op.op.captures > 0 || op.op.outputs.empty()) return {};
-  if (!is_static(op.input_types) || !is_static(op.output_types)) return {};
+  if (!has_static_operands(op)) return {};
   if (op.op.spec->elementwise) return broadcast_loops(op);
   for (const LoopRules* table : {&rules(), &image_loop_rules(), &lookup_loop_rules()}) {
     const auto rule = table->find(op.op.spec->name);

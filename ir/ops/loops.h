@@ -54,4 +54,7 @@ struct Loop {
 /// slide has paddings of its own (fit_slides). An output with another reach than its own is made so, and cut.
 std::vector<Loop> loops_of(const TypedOp& op);
 
+/// Whether the operands that the op has are tensors of known types and sizes.
+bool has_static_operands(const TypedOp& op);
+
 }  // namespace podium::ir

@@ -224,6 +224,31 @@ TEST(Partition, RunsWholeWhatCannotBeCut) {
 }
 
 // The largest of all, then the sum of the powers: one number of each device.
+// Whoever opens a session may leave a type open; nothing is known of such a tensor then.
+TEST(Partition, RunsWholeWhatHasAnInputWithoutAType) {
+  ir::Graph graph = graph_of(
+      "agraph (float[1,1,4,4] x) => (float[1,1,2,2] y) "
+      "{ y = MaxPool <kernel_shape = [2,2], strides = [2,2]> (x) }");
+  graph[graph.inputs[0]].type = {};
+  const Partitioned made = cut_graph(graph, 2, {}).cut();
+  EXPECT_EQ(ops_of(made, "MaxPool"), "MaxPool 0");
+  EXPECT_THAT(testing::refusal([&] {
+                cut_graph(graph, 2, {{"y", "x", over({axis(0, 2)})}}).cut();
+              }),
+              HasSubstr("'x' of undefined found, a type known before the run needed to cut tensors"));
+}
+
+TEST(Partition, CutsStrings) {
+  const ir::Graph graph = graph_of(
+      "agraph (bool[2] c, string[2] a) => (string[2] y) <string[2] b = {\"long enough to lie elsewhere\", \"b\"}> "
+      "{ y = Where(c, a, b) }");
+  const Partitioned made = cut_graph(graph, 2, {{"y", "b", over({axis(0, 2)})}}).cut();
+  EXPECT_EQ(ops_of(made, "Where"), "Where 0, Where 1");
+  const Datum result = testing::run_graph(
+      made.training.graph, {Tensor::of<bool>({2}, {false, true}), tensor<std::string>({2}, {"a", "b"})})[0];
+  EXPECT_THAT(testing::values<std::string>(result), ElementsAre("long enough to lie elsewhere", "b"));
+}
+
 TEST(Partition, NormalisesOverAnAxisThatIsCut) {
   const auto graph = graph_of("agraph (float[4] x) => (float[4] y) { z = Neg(x) y = Softmax<axis=0>(z) }");
   const Partitioned made = cut_graph(graph, 2, {{"z", "x", over({axis(0, 2)})}}).cut();

@@ -230,6 +230,17 @@ TEST(Oracle, RefusesWhatIsNotThatOfOneProcessor) {
   EXPECT_FALSE(why_not_judged({.pipelining = true, .batches_per_step = 4}, Task::Inference));
 }
 
+TEST(Oracle, FollowsStrings) {
+  const char* const body = "agraph (string[2] x) => (string[2] y) { y = StringConcat(x, x) }";
+  const auto inputs = [](int /*step*/, const std::vector<executor::HostTensor>& /*of*/) {
+    return std::vector<ir::Datum>{list<std::string>({"a text that is not in the string itself", "b"})};
+  };
+  InferenceSession alone(model_of(body), watching({}));
+  const PlainSteps of_one = run_plainly(alone, 1, inputs);
+  InferenceSession session(model_of(body), watching({.strategy = {.replicas = 1}}));
+  EXPECT_EQ(sentence(judge(session, of_one, inputs, {})), "equal to the bit (1 step, 1 tensor)");
+}
+
 // The scores of two classes, twice.
 TEST(Oracle, FollowsInference) {
   const char* const body = R"(agraph (float[2,3] x) => (float[2,2] y) <float[3,2] w = {1,2,3,4,5,6}>
