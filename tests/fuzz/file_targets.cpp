@@ -7,6 +7,7 @@
 #include "importer/import.h"
 #include "importer/npy.h"
 #include "importer/read_tensor.h"
+#include "importer/sharding.h"
 #include "ir/infer.h"
 #include "tests/fuzz/target.h"
 
@@ -24,6 +25,10 @@ void infer_types(const std::string& bytes) {
   importer::Model model = importer::import_bytes(bytes);
   ir::infer(model.graph);
 }
+
+Corpus cuts() { return cut_models(std::size_t{2} << 10); }
+
+void read_cuts(const std::string& bytes) { importer::read_sharding(importer::import_bytes(bytes)); }
 
 Corpus texts() {
   Corpus corpus = corpus_files("text");
@@ -107,6 +112,7 @@ std::vector<Target> file_targets() {
   return {
       {"importer", models, mutate_model, [](const std::string& bytes) { importer::import_bytes(bytes); }},
       {"infer", models, mutate_model, infer_types},
+      {"sharding", cuts, mutate_model, read_cuts},
       {"text", texts, mutate_text, [](const std::string& text) { importer::import_text(text); }},
       {"npy", npy_files, mutate_bytes, [](const std::string& bytes) { importer::tensor_from_npy(bytes); }},
       {"idx", idx_files, mutate_bytes, [](const std::string& bytes) { importer::tensor_from_idx(bytes); }},

@@ -2,13 +2,14 @@
 // its fields changed by its kind: numbers become extreme, strings (names of values, ops, domains, symbols)
 // those of other messages with such a field, messages are removed, repeated, swapped, or replaced by one of
 // the same type from elsewhere in the model or from another one. So edges, types, dimensions, attributes,
-// bodies and functions change without a line about any of them here.
+// bodies and functions change without a line about any of them here. Fields that the packaged library does
+// not know, such as what nodes say of devices, are changed by their numbers (mutate_fields.h).
 #include <google/protobuf/message.h>
 #include <onnx/onnx_pb.h>
 
 #include <memory>
 
-#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/mutate_fields.h"
 
 namespace podium::fuzz {
 namespace {
@@ -55,6 +56,31 @@ std::vector<std::string> strings_like(const FieldDescriptor* like, const std::ve
     }
   }
   return strings;
+}
+
+const google::protobuf::UnknownFieldSet& unknown_fields(const Message& message) {
+  return message.GetReflection()->GetUnknownFields(message);
+}
+
+// Of the messages that have some, one.
+Message* any_with_unknown_fields(const std::vector<Message*>& messages, Dice& dice) {
+  std::vector<Message*> some;
+  for (Message* message : messages) {
+    if (!unknown_fields(*message).empty()) some.push_back(message);
+  }
+  return some.empty() ? nullptr : dice.pick(some);
+}
+
+// What the values of a model are called.
+Corpus operands_in(const std::vector<Message*>& messages) {
+  Corpus names;
+  for (const Message* message : messages) {
+    const auto* node = dynamic_cast<const onnx::NodeProto*>(message);
+    if (node == nullptr) continue;
+    names.insert(names.end(), node->input().begin(), node->input().end());
+    names.insert(names.end(), node->output().begin(), node->output().end());
+  }
+  return names;
 }
 
 class Change {
@@ -216,6 +242,13 @@ std::string mutate_model(const std::string& input, const Corpus& corpus, Dice& d
   for (std::size_t i = dice.below(4) + 1; i > 0; --i) {
     std::vector<Message*> messages;
     collect(model, messages);
+    Message* newer = dice.one_in(2) ? any_with_unknown_fields(messages, dice) : nullptr;
+    if (newer != nullptr) {
+      const Message* like = any_with_unknown_fields(others, dice);
+      mutate_fields(*newer->GetReflection()->MutableUnknownFields(newer),
+                    unknown_fields(like == nullptr ? *newer : *like), operands_in(messages), dice);
+      continue;
+    }
     Change(messages, others, dice).of_message(*dice.pick(messages));
   }
   return model.SerializeAsString();

@@ -26,6 +26,8 @@ std::vector<Target> all_targets();
 std::vector<Target> file_targets();
 /// Models that are run, and images.
 std::vector<Target> session_targets();
+/// Models whose tensors are cut over devices.
+std::vector<Target> device_targets();
 /// Options, rules, devices, optimizers, command lines.
 std::vector<Target> document_targets();
 
@@ -33,5 +35,7 @@ std::vector<Target> document_targets();
 Corpus corpus_files(const std::string& name);
 /// Models of ONNX's own cases, of at most `most_bytes`.
 Corpus case_models(std::size_t most_bytes);
+/// The same with a configuration of two devices, over which each node cuts one of its operands.
+Corpus cut_models(std::size_t most_bytes);
 
 }  // namespace podium::fuzz
