@@ -169,6 +169,11 @@ void tokens_cut(const Request& /*request*/, Candidate& candidate) {
   add_name(candidate, "tokens cut");
 }
 
+void sends_in_parts(const Request& /*request*/, Candidate& candidate) {
+  candidate.strategy.tensor_parallel.scatters_sends = true;
+  add_name(candidate, "sends in parts");
+}
+
 template <PipelineOrder order>
 void in_order(const Request& /*request*/, Candidate& candidate) {
   candidate.strategy.pipeline_order = order;
@@ -353,6 +358,12 @@ bool can_cut_tokens(const Request& request) {
   return request.tensor_cuts.tokens && (asked.devices > 1 || !asked.cuts());
 }
 
+// All candidates do where the base asks for it.
+bool can_send_in_parts(const Request& request) {
+  const TensorParallelism& asked = request.base.tensor_parallel;
+  return !asked.scatters_sends && (asked.devices > 1 || !asked.cuts());
+}
+
 bool is_no_long_pipeline(const Request& request) { return request.processors <= kLongPipeline; }
 
 constexpr auto kInference = std::to_array<Entry>({
@@ -410,6 +421,7 @@ constexpr auto kTraining = std::to_array<Entry>({
     {Over::Cuts, cut_over},
     {Over::Images, images_over},
     {Over::CutStages, cut_and_pipelined},
+    {Over::CutStages, cut_and_pipelined, {sends_in_parts}, can_send_in_parts},
     {Over::CutStages, cut_and_pipelined, {recomputed, tokens_cut}, can_cut_tokens},
 });
 
@@ -481,8 +493,9 @@ std::vector<Candidate> cut_over_devices(const Request& request) {
     if (configuration.devices > request.processors / request.replicas.value_or(1)) continue;
     const int devices = static_cast<int>(configuration.devices);
     const int replicas = request.replicas.value_or(request.processors / devices);
-    Candidate candidate = on(request, fmt::format("{} ('{}')", words_of({.devices = devices}), configuration.name),
-                             VirtualGraphMode::Manual, {devices, replicas});
+    Candidate candidate =
+        on(request, fmt::format("{} ('{}')", words_of({.devices = devices}), configuration.name),
+           VirtualGraphMode::Manual, {devices, replicas});
     candidate.strategy.device_configuration = configuration.name;
     candidates.push_back(documented(std::move(candidate), request));
   }

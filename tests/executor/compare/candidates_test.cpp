@@ -122,14 +122,32 @@ TEST(Strategies, CutTokensBetweenTheBlocksOnlyWhereWeightsAreCut) {
   EXPECT_EQ(names_of_cuts(asked)[0], "tokens shared out among 2, pipelined over 4");
 }
 
+TEST(Strategies, SendInPartsWhatGroupsOfACutSendEachOther) {
+  Request asked = request(8);
+  asked.task = Task::Training;
+  const auto in_parts = [&] {
+    std::vector<std::string> found = names_of_cuts(asked);
+    std::erase_if(found, [](const std::string& name) { return !name.ends_with("sends in parts"); });
+    return found;
+  };
+  asked.base.tensor_parallel = {.devices = 2};
+  EXPECT_FALSE(in_parts().empty());
+  asked.base.tensor_parallel = {.devices = 2, .scatters_sends = true};
+  EXPECT_TRUE(in_parts().empty());
+  asked.base.tensor_parallel = {.context_groups = 2};
+  EXPECT_TRUE(in_parts().empty());
+}
+
 // Weights, their gradients and states need 4000 of 900 bytes each.
 TEST(Strategies, CutTensorsOverAsManyDevicesAsHaveRoom) {
   Request asked = request(16);
   asked.task = Task::Training;
   EXPECT_THAT(names_of_cuts(asked),
               ::testing::ElementsAre("tensors cut over 8, 2 replicas", "tensors cut over 8, pipelined over 2",
+                                     "tensors cut over 8, pipelined over 2, sends in parts",
                                      "tensors cut over 8, pipelined over 2, recomputation, tokens cut",
                                      "tensors cut over 4, pipelined over 2, 2 replicas",
+                                     "tensors cut over 4, pipelined over 2, 2 replicas, sends in parts",
                                      "tensors cut over 4, pipelined over 2, 2 replicas, recomputation, "
                                      "tokens cut"));
 }
