@@ -106,17 +106,46 @@ std::vector<bool> find_row_ops(const ir::Graph& graph) {
   return found;
 }
 
+// Whether a reduction is of more than a kernel keeps: of all rows, or of long ones.
+bool reduces_much(const ir::Graph& graph, const Op& op, const device::Device& device) {
+  if (op.spec->category != ir::Category::Plain || !op.inputs[0].valid()) return false;
+  if (goes_across_rows(graph, op)) return true;
+  const ir::Type& operand = graph[op.inputs[0]].type;
+  if (!op.spec->name.starts_with("Reduce") || !is_known(operand) || size_of(graph, op) == 0) return false;
+  const auto row = static_cast<double>(operand.element_count()) / static_cast<double>(size_of(graph, op));
+  return row > 1 && !keeps_row(row, device);
+}
+
+// Nodes that go more than once over rows that are longer than a kernel keeps, such as a loss over many
+// classes and its gradient. Libraries have kernels for them that read and write one type: what converts it,
+// to singles for a loss of halves, has been in memory before, and is once more. By the place of their ops.
+std::vector<bool> find_long_row_ops(const ir::Graph& graph, const device::Device& device,
+                                    const std::vector<bool>& row_ops) {
+  std::vector<bool> found(graph.ops.size(), false);
+  if (device.synchronous) return found;
+  std::set<std::string_view> nodes;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Op& op = graph.ops[i];
+    if (!row_ops[i] || op.is("BatchNormalization")) continue;
+    const bool reduces = op.spec->name.starts_with("Reduce") && !goes_across_rows(graph, op);
+    found[i] =
+        operand_reads(ir::TypedOp(graph, op), device) > 1 || (reduces && reduces_much(graph, op, device));
+    if (found[i] && !op.name.empty()) nodes.insert(op.name);
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = found[i] || nodes.contains(graph.ops[i].name);
+  return found;
+}
+
 // Sets of ops that have grown together (a disjoint-set forest). A set runs at one time: what its ops read of
 // others is made before the first of them.
 class Sets {
  public:
-  Sets(const ir::Graph& graph, const device::Device& device)
+  Sets(const ir::Graph& graph, const device::Device& device, const std::vector<bool>& row_ops)
       : graph_(graph),
         views_are_free_(!device.synchronous),
         parents_(graph.ops.size()),
         sets_(graph.ops.size()) {
     std::iota(parents_.begin(), parents_.end(), 0U);
-    const std::vector<bool> row_ops = find_row_ops(graph);
     for (std::size_t i = 0; i < sets_.size(); ++i)
       sets_[i] = {.members = {i}, .has_product = false, .has_rows = row_ops[i]};
   }
@@ -187,7 +216,11 @@ class Sets {
 class Grower {
  public:
   Grower(const ir::Graph& graph, const device::Device& device)
-      : graph_(graph), device_(device), sets_(graph, device) {
+      : graph_(graph),
+        device_(device),
+        row_ops_(find_row_ops(graph)),
+        long_row_ops_(find_long_row_ops(graph, device, row_ops_)),
+        sets_(graph, device, row_ops_) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       for (ValueId id : outputs_of(graph.ops[i])) sets_.note_maker(id, i);
     }
@@ -219,7 +252,12 @@ class Grower {
     }
   }
   bool can_take_over(std::size_t before, std::size_t op) const {
-    return among_ == Among::All || are_one_node(graph_.ops[before], graph_.ops[op]);
+    const Op& first = graph_.ops[before];
+    const Op& second = graph_.ops[op];
+    if (are_one_node(first, second)) return true;
+    if (among_ != Among::All) return false;
+    const bool converts = first.is("Cast") || second.is("Cast");
+    return !converts || (!long_row_ops_[before] && !long_row_ops_[op]);
   }
   void add_reduction(std::size_t i) {
     const ValueId operand = graph_.ops[i].inputs[0];
@@ -248,6 +286,8 @@ class Grower {
 
   const ir::Graph& graph_;
   const device::Device& device_;
+  std::vector<bool> row_ops_;       ///< by the place of the op
+  std::vector<bool> long_row_ops_;  ///< that take in no conversion
   Sets sets_;
   Among among_ = Among::Nodes;
   std::map<ValueId, std::size_t> makers_;      ///< of what a later op may take over
@@ -279,16 +319,6 @@ double bytes_of(const ir::Graph& graph, ValueId id) {
   return static_cast<double>(ir::packed_bytes(graph[id].type));
 }
 
-// Whether a reduction is of more than a kernel keeps: of all rows, or of long ones.
-bool reduces_much(const ir::Graph& graph, const Op& op, const device::Device& device) {
-  if (op.spec->category != ir::Category::Plain || !op.inputs[0].valid()) return false;
-  if (goes_across_rows(graph, op)) return true;
-  const ir::Type& operand = graph[op.inputs[0]].type;
-  if (!op.spec->name.starts_with("Reduce") || !is_known(operand) || size_of(graph, op) == 0) return false;
-  const auto row = static_cast<double>(operand.element_count()) / static_cast<double>(size_of(graph, op));
-  return row > 1 && !keeps_row(row, device);
-}
-
 // Whether an op of the kernel reads what another one has made of more than a kernel keeps.
 bool goes_twice(const ir::Graph& graph, const DeviceKernel& kernel, const device::Device& device) {
   std::set<ValueId> of_much;
@@ -307,8 +337,7 @@ std::set<ValueId> read_twice(const ir::Graph& graph, const DeviceKernel& kernel,
                              const device::Device& device) {
   std::set<ValueId> twice;
   for (const Op* op : std::views::reverse(kernel)) {
-    const bool feeds =
-        std::ranges::any_of(outputs_of(*op), [&](ValueId id) { return twice.contains(id); });
+    const bool feeds = std::ranges::any_of(outputs_of(*op), [&](ValueId id) { return twice.contains(id); });
     if (operand_reads(ir::TypedOp(graph, *op), device) > 1) twice.insert(op->inputs[0]);
     if (!feeds) continue;
     for (ValueId id : inputs_of(*op)) twice.insert(id);

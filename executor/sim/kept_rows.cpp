@@ -27,12 +27,12 @@ double row_elements(const TypedOp& op) {
   const auto rank = std::ssize(dims);
   if (rank == 0 || op.op.is("LRN")) return 1;
   if (op.op.is("BatchNormalization")) return batch_elements(op);
+  if (op.op.is("SoftmaxCrossEntropyLoss")) return static_cast<double>(dims[1]);
   if (const auto* groups = op.get_if<std::int64_t>("num_groups"))
     return elements_from(dims, 1) / static_cast<double>(*groups);
   if (const auto* axes = op.get_if<ir::IntList>("axes")) {
     double elements = 1;
-    for (std::int64_t axis : *axes)
-      elements *= static_cast<double>(dims[ir::normalized_axis(axis, rank)]);
+    for (std::int64_t axis : *axes) elements *= static_cast<double>(dims[ir::normalized_axis(axis, rank)]);
     return elements;
   }
   const auto* axis = op.get_if<std::int64_t>("axis");
@@ -50,7 +50,9 @@ bool keeps_row(double elements, const device::Device& device) {
 }
 
 double operand_reads(const TypedOp& op, const device::Device& device) {
-  const bool normalizes = op.op.spec->category == ir::Category::Normalizing && op.input(0).is_static();
+  const bool is_loss = op.op.is("SoftmaxCrossEntropyLoss");
+  const bool normalizes =
+      (is_loss || op.op.spec->category == ir::Category::Normalizing) && op.input(0).is_static();
   return normalizes && row_elements(op) > 1 && !keeps_row(row_elements(op), device) ? 2 : 1;
 }
 

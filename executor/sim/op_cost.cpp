@@ -233,7 +233,6 @@ OpCost normalizing_cost(const TypedOp& op, VectorWork work, const Device& device
   const std::int64_t end =
       axis != nullptr ? ir::normalized_axis(*axis, rank) : std::min<std::int64_t>(2, rank);
   const double rows = dims_product(dims, static_cast<std::size_t>(end));
-  if (!device.synchronous) work.bytes += (operand_reads(op, device) - 1) * bytes_of(op.input(0));
   work.received_bytes += kStatistics * kStatisticBytes * std::ceil(rows / tiles);
   work.phases += kStatistics;
   return vector_cost(work, device, tiles);
@@ -285,6 +284,7 @@ OpCost plain_cost(const TypedOp& op, const Device& device, int tiles) {
   if (counted.flop == 0 && !stays) return moving_cost(op, device, tiles);
   VectorWork work{.bytes = counted.bytes, .flop = counted.flop, .element_bytes = element_bytes(op)};
   const bool has_rank = !op.input_types.empty() && op.input(0).is_tensor() && op.input(0).has_rank;
+  if (has_rank && !device.synchronous) work.bytes += (operand_reads(op, device) - 1) * bytes_of(op.input(0));
   if (has_rank && op.op.spec->category == ir::Category::Normalizing)
     return normalizing_cost(op, work, device, tiles);
   if (has_rank && bytes_of(op.output(0)) < bytes_of(op.input(0)) && !stays) {

@@ -191,12 +191,40 @@ TEST(DeviceKernels, ReadARowTwiceThatTheyCannotKeep) {
 TEST(DeviceKernels, ReadOnceWhatTheyAddToANormalisedRow) {
   const Device device = with_fusion("a100-80", Fusion::All);
   const auto times = [&](const char* ops) {
-    return times_of_operand("g (float16[65536, 8192] x, float16[65536, 8192] z) => (float16[65536, 8192] y) { " +
-                                std::string(ops) + " }",
-                            device);
+    return times_of_operand(
+        "g (float16[65536, 8192] x, float16[65536, 8192] z) => (float16[65536, 8192] y) { " +
+            std::string(ops) + " }",
+        device);
   };
   EXPECT_NEAR(times("a = Softmax(x) y = Add(a, z)"), 3, 0.01);
   EXPECT_NEAR(times("a = Add(x, z) y = Softmax(a)"), 4, 0.01);
+}
+
+// A loss in singles of scores in halves: libraries have kernels of one type.
+TEST(DeviceKernels, OfLongRowsReadWhatHasBeenConverted) {
+  const Device device = with_fusion("a100-80", Fusion::All);
+  const auto kernels = [&](int columns) {
+    const ir::Graph graph = testing::graph_of(
+        fmt::format("g (float16[8192, {0}] x, int64[8192] labels) => (float16[8192, {0}] y, float loss) {{ "
+                    "s = Cast<to = 1>(x) loss = SoftmaxCrossEntropyLoss(s, labels) p = Softmax(s) "
+                    "y = Cast<to = 10>(p) }}",
+                    columns));
+    return device_kernels(graph, device).size();
+  };
+  EXPECT_EQ(kernels(1024), 2);
+  EXPECT_EQ(kernels(50304), 4);
+}
+
+// What is largest and the sum come before the result.
+TEST(DeviceKernels, OfALossOverManyClassesReadScoresTwice) {
+  const auto loss = [](int columns) {
+    return seconds(
+        testing::graph_of(fmt::format("g (float[65536, {0}] x, int64[65536] labels) => (float loss) "
+                                      "{{ loss = SoftmaxCrossEntropyLoss(x, labels) }}",
+                                      columns)),
+        with_fusion("a100-80", Fusion::All));
+  };
+  EXPECT_NEAR(loss(1025) / loss(1024), 2, 0.1);
 }
 
 TEST(DeviceKernels, OfARowsGradientReadALongRowTwice) {
