@@ -71,6 +71,8 @@ struct TensorParallelism {
   /// Whether what all devices of a group have goes to another group in parts, one from each device, which
   /// the other group then gathers.
   bool scatters_sends = false;
+  /// Whether what devices have exchanged in an op that runs again is exchanged again, not kept.
+  bool recomputes_exchanges = false;
   bool cuts() const { return devices > 1 || context_groups > 1 || spatial_groups > 1; }
   /// Devices of a processor of the placement.
   std::int64_t group() const { return std::int64_t{devices} * context_groups * spatial_groups; }

@@ -118,11 +118,14 @@ std::string configurations_cut(const Strategy& strategy) {
 
 std::string blocks_are_cut_once(const Strategy& strategy) {
   const TensorParallelism& cut = strategy.tensor_parallel;
-  if (cut.devices == 1 && (cut.cuts_tokens || cut.expert_groups > 1 || cut.scatters_sends)) {
+  const char* needs_devices = cut.cuts_tokens            ? "cutsTokens"
+                              : cut.expert_groups > 1    ? "expertGroups"
+                              : cut.scatters_sends       ? "scattersSends"
+                              : cut.recomputes_exchanges ? "recomputesExchanges"
+                                                         : nullptr;
+  if (cut.devices == 1 && needs_devices != nullptr) {
     return fmt::format("tensorParallelSettings.{} needs devices of at least 2 (--tensor-parallel), 1 found",
-                       cut.cuts_tokens         ? "cutsTokens"
-                       : cut.expert_groups > 1 ? "expertGroups"
-                                               : "scattersSends");
+                       needs_devices);
   }
   if (cut.spatial_groups > 1 && (cut.devices > 1 || cut.context_groups > 1)) {
     return fmt::format(

@@ -95,7 +95,7 @@ constexpr std::array<Row<BatchSerialization>, 2> kBatchRows{{
     {"ioMode", access::word<&BatchSerialization::io_mode>, {"io-mode", "how slices come and go"}},
 }};
 
-constexpr std::array<Row<TensorParallelism>, 6> kTensorParallelRows{{
+constexpr std::array<Row<TensorParallelism>, 7> kTensorParallelRows{{
     {"devices",
      access::whole<&TensorParallelism::devices, 1>,
      {"tensor-parallel",
@@ -122,6 +122,10 @@ constexpr std::array<Row<TensorParallelism>, 6> kTensorParallelRows{{
      {"scatter-sends",
       "with --tensor-parallel, each device sends a part of what goes to another stage, where the parts are "
       "gathered"}},
+    {"recomputesExchanges",
+     access::truth<&TensorParallelism::recomputes_exchanges>,
+     {"recompute-exchanges",
+      "with --tensor-parallel, what devices exchange in layers that run again is exchanged again, not kept"}},
 }};
 
 constexpr Access<LossScaling> kTrackedTensors{
@@ -507,6 +511,7 @@ std::string words_of(const TensorParallelism& cut) {
   if (cut.devices > 1) parts.push_back(fmt::format("tensors cut over {}", cut.devices));
   if (cut.cuts_tokens) parts.emplace_back("tokens too");
   if (cut.scatters_sends) parts.emplace_back("sends in parts");
+  if (cut.recomputes_exchanges) parts.emplace_back("exchanges again");
   if (cut.context_groups > 1) parts.push_back(fmt::format("tokens shared out among {}", cut.context_groups));
   if (cut.spatial_groups > 1) parts.push_back(fmt::format("images shared out among {}", cut.spatial_groups));
   return fmt::format("{}", fmt::join(parts, ", "));

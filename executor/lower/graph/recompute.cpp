@@ -168,19 +168,28 @@ class Copier {
   // The value as ops of the backward pass there read it.
   ValueId again(ValueId id, const OpPlacement& place) {
     const OpId maker = id.valid() ? producer_[id] : OpId{};
-    if (!maker.valid() || !again_[maker] || ops_[maker].place.processor != place.processor) return id;
+    if (!maker.valid() || !again_[maker]) return id;
+    Op op = ops_[maker].op;
+    const bool is_exchange = ir::exchanges_in_group(op);
+    if (!is_exchange && ops_[maker].place.processor != place.processor) return id;
     const auto found = copies_.find(key(id, place));
     if (found != copies_.end()) return found->second;
-    Op op = ops_[maker].op;
-    for (ValueId& input : op.inputs) input = again(input, place);
-    for (ValueId& output : op.outputs) {
-      if (!output.valid()) continue;
-      const ir::Value original = graph_[output];
+    // An exchange has an operand and a result on each of its members, whose copies are those of its stage.
+    const auto place_of = [&](std::size_t member) {
+      OpPlacement own = place;
+      if (is_exchange) own.processor = ir::group_processor(op, member);
+      return own;
+    };
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) op.inputs[i] = again(op.inputs[i], place_of(i));
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (!op.outputs[i].valid()) continue;
+      const ir::Value original = graph_[op.outputs[i]];
       const ValueId copy = graph_.add_value(graph_.fresh_name(original.name), original.type);
-      copies_[key(output, place)] = copy;
-      output = copy;
+      copies_[key(op.outputs[i], place_of(i))] = copy;
+      op.outputs[i] = copy;
     }
-    placed_.append(std::move(op), place);
+    const OpPlacement own = place_of(0);
+    placed_.append(std::move(op), own);
     return copies_.at(key(id, place));
   }
 
@@ -202,7 +211,8 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& st
   for (OpId id : graph.op_ids()) {
     if (passes[id] == Pass::Forward) forward.push_back(id);
   }
-  const OpId loss = producers(graph)[graph.outputs[placed.training.loss]];
+  const IdMap<ValueId, OpId> makers = producers(graph);
+  const OpId loss = makers[graph.outputs[placed.training.loss]];
   const auto is_beside_loss = [&](const OpPlacement& op) {
     if (placed.placement.stages == 1 && placed.placement.phases == 1) return false;
     return op.stage == placed[loss].stage && op.phase == placed[loss].phase;
@@ -229,13 +239,19 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& st
       strategy.pipelining && placed.placement.stages > 1 && strategy.accumulation_factor > 1;
   const IdMap<OpId, bool> of_weights = made_of_weights(placed);
   IdMap<OpId, bool> again(std::ssize(graph.ops), false);
+  // No node of the model is an exchange, nobody asks for it: it follows what makes its operands.
+  const auto is_exchanged_again = [&](OpId op) {
+    return strategy.tensor_parallel.recomputes_exchanges &&
+           std::ranges::all_of(inputs_of(graph[op]),
+                               [&](ValueId id) { return makers[id].valid() && again[makers[id]]; });
+  };
   for (OpId op : forward) {
     const Recompute asked = placed[op].recompute;
     const bool is_left_open = asked == Recompute::Undefined;
     const bool is_asked =
         is_left_open ? is_chosen(op) || (would_stash && of_weights[op]) : asked != Recompute::Checkpoint;
-    // What processors exchange, they do not exchange again.
-    again[op] = is_asked && !draws_once(graph[op]) && !ir::exchanges_in_group(graph[op]);
+    again[op] =
+        ir::exchanges_in_group(graph[op]) ? is_exchanged_again(op) : is_asked && !draws_once(graph[op]);
   }
   return again;
 }

@@ -180,6 +180,22 @@ TEST(CutTransformer, IsAskedForByAFlagAlone) {
   }
 }
 
+// What layers that run again have exchanged is kept, or exchanged again as in Megatron's recomputation: the
+// same numbers, and half as many all-reduces more than the backward pass has.
+TEST(CutTransformer, ExchangesAgainWhatRunsAgain) {
+  for (const Transformer& transformer : {kGpt2, kBert}) {
+    Cut cut(transformer, 2);
+    const std::string plain = "--optimizer sgd,lr=0.1,momentum=0.9 --accumulate 4 --micro-batch 2";
+    for (const char* own : {"--tensor-parallel 2 --recompute all", "--tensor-parallel 2 --recompute standard",
+                            "--tensor-parallel 2 --sequence-parallel --recompute all",
+                            "--tensor-parallel 2 --recompute all --pipeline --ipus 4",
+                            "--tensor-parallel 2 --scatter-sends --recompute pipeline --pipeline --ipus 4"}) {
+      EXPECT_LT(cut.train_plain(plain, std::string(own) + " --recompute-exchanges"), 1e-5)
+          << transformer.name << " " << own;
+    }
+  }
+}
+
 const Transformer kLlama{"llama form=primitive kv_heads=2", ""};
 
 struct Groups {

@@ -345,6 +345,8 @@ void add_nested(Walks& walks) {
   add(cut + "spatialGroups", convolution(), json::object(), 2);
   add(cut + "scattersSends", inference(),
       merged(cut_over_two, {{"virtualGraphMode", "Auto"}, {"enablePipelining", true}, {"numIPUs", 4}}), true);
+  add(cut + "recomputesExchanges", training(), merged(cut_over_two, {{"autoRecomputation", "RecomputeAll"}}),
+      true);
   add("batchSerializationSettings.factor", inference(), json::object(), 2);
   add("batchSerializationSettings.ioMode", inference(),
       merged(weights_off, {{"batchSerializationSettings", {{"factor", 2}}}}), "IOOverlapped");
