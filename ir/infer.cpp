@@ -226,22 +226,25 @@ void forget_shapes(Graph& graph, const Op& op) {
 // Gives the first failure inside a body; one of a graph is thrown.
 std::optional<Error> infer_in_place(Graph& graph, const InferOptions& options, Level level) {
   std::optional<Error> first;
-  std::vector<Op> kept;
-  kept.reserve(graph.ops.size());
+  auto kept = graph.ops.begin();  // behind the last op that stays
+  const auto keep = [&](Op& op) {
+    if (&*kept != &op) *kept = std::move(op);
+    ++kept;
+  };
   for (Op& op : graph.ops) {
     look_for_interruption();
     try {
-      if (!infer_op(graph, op, options, level)) kept.push_back(std::move(op));
+      if (!infer_op(graph, op, options, level)) keep(op);
     } catch (const Error& error) {
       const std::string where = graph.describe(op);
       Error failure = error.is_at(where) ? error : error.at(where);
       if (level == Level::Graph) throw failure;
       if (!first) first = std::move(failure);
       forget_shapes(graph, op);
-      kept.push_back(std::move(op));
+      keep(op);
     }
   }
-  graph.ops = std::move(kept);
+  graph.ops.erase(kept, graph.ops.end());
   return first;
 }
 

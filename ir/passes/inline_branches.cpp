@@ -1,5 +1,7 @@
 #include "ir/passes/inline_branches.h"
 
+#include <algorithm>
+
 #include "ir/graph.h"
 #include "ir/verify.h"
 
@@ -57,21 +59,21 @@ std::vector<Op> moved_out(Graph& graph, const Op& op, const Graph& body) {
 }
 
 // Appends the op, or what it becomes.
-bool append_inlined(Graph& graph, Op op) {
+void append_inlined(Graph& graph, Op op) {
   if (const Body branch = taken_branch(graph, op)) {
     for (Op& inner : moved_out(graph, op, *branch)) append_inlined(graph, std::move(inner));
-    return true;
+  } else {
+    graph.ops.push_back(std::move(op));
   }
-  graph.ops.push_back(std::move(op));
-  return false;
 }
 
 }  // namespace
 
 bool inline_branches(Graph& graph) {
-  bool changed = false;
-  for (Op& op : std::exchange(graph.ops, {})) changed |= append_inlined(graph, std::move(op));
-  return changed;
+  const auto is_known = [&](const Op& op) { return taken_branch(graph, op) != nullptr; };
+  if (std::ranges::none_of(graph.ops, is_known)) return false;
+  for (Op& op : std::exchange(graph.ops, {})) append_inlined(graph, std::move(op));
+  return true;
 }
 
 }  // namespace podium::ir
