@@ -46,6 +46,7 @@ class Calibration {
 
   device::Device measure() {
     device_.name = device::kHost;
+    device_.kind = device::ProcessorKind::Cpu;
     device_.tiles = machine_.threads;
     device_.clock_hertz = kHertz;
     device_.tile_memory_bytes = machine_.memory_bytes / machine_.threads;

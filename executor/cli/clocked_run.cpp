@@ -112,7 +112,8 @@ int finish_report(const Options& options, const report::RunReport& report) {
   if (options.explain) {
     show("\n" + report::path_table(report.timeline, terminal_width()));
     show("\n" + report::idle_table(report.timeline, terminal_width()));
-    if (!report.crossings.empty()) show("\n" + report::crossing_table(report.crossings, terminal_width()));
+    if (!report.crossings.empty())
+      show("\n" + report::crossing_table(report.crossings, report.timeline.kind, terminal_width()));
     if (!report.reshardings.empty())
       show("\n" + report::resharding_table(report.reshardings, terminal_width()));
   }

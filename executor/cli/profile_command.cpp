@@ -180,7 +180,10 @@ int execute_profile(const Options& given) {
   keep_matching(profile, options.profile.filter);
   if (!options.report_file.empty())
     write_file(options.report_file, json_text(report::profile_json(profile)) + "\n");
-  show(report::profile_tables(profile, {options.profile.order, options.profile.rows, terminal_width()}));
+  show(report::profile_tables(profile, {.order = options.profile.order,
+                                        .rows = options.profile.rows,
+                                        .width = terminal_width(),
+                                        .kind = machine_of(options).kind}));
   return kDone;
 }
 

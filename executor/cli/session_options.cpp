@@ -1,6 +1,6 @@
 #include "executor/cli/session_options.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "executor/cli/machine.h"
 #include "executor/cli/terminal.h"
@@ -22,15 +22,25 @@ OpenOptions open_options(const nlohmann::json& given) {
           .micro_batches = !given.contains("batchesPerStep") && !given.contains("accumulationFactor")};
 }
 
+namespace {
+
+// How the model is spread over processors, or over groups of them that tensors are cut over.
+std::string spread_of(const Strategy& strategy, std::int64_t places) {
+  if (strategy.phases.phases > 1) return fmt::format("{} phases on {}", strategy.phases.phases, places);
+  if (strategy.pipelining) return fmt::format("pipelined over {}", places);
+  if (places > 1) return fmt::format("sharded over {}", places);
+  return strategy.tensor_parallel.cuts() ? "" : "one processor";
+}
+
+}  // namespace
+
 std::string describe(const Strategy& strategy, int processors) {
-  std::string text = processors == 1 ? "one processor" : fmt::format("sharded over {}", processors);
-  if (strategy.pipelining) text = fmt::format("pipelined over {}", processors);
-  if (strategy.phases.phases > 1) text = fmt::format("{} phases on {}", strategy.phases.phases, processors);
+  std::vector<std::string> parts{spread_of(strategy, processors / strategy.tensor_parallel.group())};
   for (const Row<Strategy>& row : option_rows()) {
-    const std::string part = row.describe == nullptr ? "" : row.describe(strategy);
-    if (!part.empty()) text += ", " + part;
+    if (row.describe != nullptr) parts.push_back(row.describe(strategy));
   }
-  return text;
+  std::erase(parts, "");
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 void print_notes(const std::vector<std::string>& notes, const Options& options) {

@@ -30,6 +30,9 @@ struct Rearrangement {
   double half = 5.148;    ///< 2 bytes and fewer
 };
 
+/// What people call a processor, in reports.
+enum class ProcessorKind : std::uint8_t { Ipu, Gpu, Tpu, Cpu };
+
 /// How the processors of a pod reach each other.
 enum class Topology : std::uint8_t {
   AllToAll,  ///< each has a port to a switch that no two of them share
@@ -45,6 +48,7 @@ struct Link {
 
 struct Device {
   std::string name;
+  ProcessorKind kind = ProcessorKind::Ipu;
   int processors = 1;
   int tiles = 1472;  ///< of a processor: units that work on their own (a GPU's multiprocessors)
   double clock_hertz = 1.33e9;
@@ -73,8 +77,8 @@ struct Device {
   /// Of a row, in single precision, that a kernel over shared memory keeps while it normalises the row: a
   /// longer one is read again. The default is a core's nearest cache.
   std::int64_t row_bytes = std::int64_t{32} << 10;
-  double dispatch_seconds = 0;   ///< of a kernel, by the host beside the device; the slower of both decides
-  double spread_seconds = 0;     ///< of a kernel, to wake all tiles where one would do; shared memory
+  double dispatch_seconds = 0;  ///< of a kernel, by the host beside the device; the slower of both decides
+  double spread_seconds = 0;    ///< of a kernel, to wake all tiles where one would do; shared memory
 
   bool synchronous = true;   ///< an exchange is a barrier of its sync group and stops its processors' compute
   double sync_cycles = 100;  ///< inside one processor

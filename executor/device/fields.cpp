@@ -29,6 +29,7 @@ constexpr double kTiB = kMiB * kMiB;
 std::vector<Field> processor_fields() {
   using D = Device;
   return {
+      {"processorKind", "", "ipu, gpu, tpu or cpu: what reports call a processor", access<&D::kind>()},
       {"processors", "", "of the whole pod", access<&D::processors>(), 1, 1 << 20},
       {"tiles", "", "of a processor", access<&D::tiles>(), 1, 1 << 20},
       {"clockHertz", "Hz", "of a tile", access<&D::clock_hertz>(), 1e6, 1e11},
@@ -197,6 +198,20 @@ std::string_view name_of(Fusion fusion) {
       return "nodes";
     case Fusion::All:
       return "all";
+  }
+  return {};
+}
+
+std::string_view name_of(ProcessorKind kind) {
+  switch (kind) {
+    case ProcessorKind::Ipu:
+      return "ipu";
+    case ProcessorKind::Gpu:
+      return "gpu";
+    case ProcessorKind::Tpu:
+      return "tpu";
+    case ProcessorKind::Cpu:
+      return "cpu";
   }
   return {};
 }

@@ -17,7 +17,7 @@ struct Field {
   std::string_view unit;  ///< "" for a count, a flag or a word
   std::string_view what;
   std::variant<Access<int>, Access<std::int64_t>, Access<double>, Access<bool>, Access<Topology>,
-               Access<Fusion>>
+               Access<Fusion>, Access<ProcessorKind>>
       access;
   /// The range of a number: the least and the most that make sense.
   double least = 0;
@@ -30,5 +30,7 @@ const std::vector<Field>& fields();
 std::string_view name_of(Topology topology);
 /// "nodes"
 std::string_view name_of(Fusion fusion);
+/// "gpu"
+std::string_view name_of(ProcessorKind kind);
 
 }  // namespace podium::device

@@ -107,6 +107,7 @@ Device shared_memory(const SharedMemory& chip) {
   constexpr double kLaunch = 2.5e-6;  // study
   constexpr double kProduct = 2e-6;   // fit, with the constants of products
   Device device;
+  device.kind = ProcessorKind::Gpu;
   device.tiles = chip.units;
   device.clock_hertz = chip.clock_hertz;
   device.tile_memory_bytes = static_cast<std::int64_t>(chip.memory_bytes / chip.units);
@@ -202,6 +203,7 @@ Device mi300x() {
 // those of 128 x 128, which take an operand of 128 elements to fill.
 Device tpu(const SharedMemory& chip, int domain) {
   Device device = shared_memory(chip);
+  device.kind = ProcessorKind::Tpu;
   device.vector_bytes_per_cycle = 4096;  // 8 x 128 lanes of 32 bits, over the units of a core: sheet
   device.collective_overhead_seconds = 2e-6;
   device.row_bytes = std::int64_t{1} << 20;  // guess: a part of the memory that a core computes in

@@ -59,6 +59,14 @@ void read_word(const Field& field, const Json& json, Fusion& fusion) {
   read_one_of(std::array{Fusion::None, Fusion::Nodes, Fusion::All}, field, json, fusion);
 }
 
+void read_word(const Field& field, const Json& json, ProcessorKind& kind) {
+  using enum ProcessorKind;
+  read_one_of(std::array{Ipu, Gpu, Tpu, Cpu}, field, json, kind);
+}
+
+// What a processor is called changes no time, and files from before do not say it.
+bool is_optional(const Field& field) { return std::holds_alternative<Access<ProcessorKind>>(field.access); }
+
 void read_field(const Field& field, const Json& json, Device& device) {
   std::visit(
       [&]<class T>(Access<T> access) {
@@ -168,7 +176,7 @@ Device parse_device(const std::string& text) {
   for (const Field& field : fields()) {
     if (const auto found = json.find(field.name); found != json.end()) {
       read_field(field, *found, device);
-    } else if (!json.contains("base")) {
+    } else if (!json.contains("base") && !is_optional(field)) {
       throw Error("field '{}' is missing: give it, or 'base', the name of a preset", field.name);
     }
   }

@@ -21,6 +21,7 @@ struct SourceRow {
 
 using enum Source;
 constexpr auto kSourceRows = std::to_array<SourceRow>({
+    {"processorKind", Sheet, Sheet},
     {"processors", Sheet, Sheet},
     {"tiles", Sheet, Sheet},
     {"clockHertz", Sheet, Sheet},

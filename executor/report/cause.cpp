@@ -59,8 +59,9 @@ Verb verb_of(Activity activity) {
   return {};
 }
 
-std::string receiver_of(const PathPart& part) {
-  return part.receiver < 0 || part.receiver == part.processor ? "" : fmt::format(" to ipu {}", part.receiver);
+std::string receiver_of(const PathPart& part, device::ProcessorKind kind) {
+  if (part.receiver < 0 || part.receiver == part.processor) return "";
+  return " to " + name_of(kind, part.receiver);
 }
 
 // "3.91 MiB at 2.73 GiB/s"
@@ -73,22 +74,22 @@ std::string share_of(const PathPart& part, double makespan) { return percentage(
 
 enum class Detail : std::uint8_t { Names, Rates };
 
-std::string text_of(const Group& group, double makespan, Detail detail) {
+std::string text_of(const Group& group, const sim::Timeline& timeline, Detail detail) {
   const PathPart& largest = *group.parts.front();
   const auto [before, after] = verb_of(largest.activity);
   const bool is_one = largest.seconds >= kMostOf * group.seconds;
   const std::string name = is_one ? " " + largest.name : group.parts.size() > 1 ? "" : " " + largest.name;
-  const std::string where = fmt::format("{}{}", receiver_of(largest), after);
+  const std::string where = fmt::format("{}{}", receiver_of(largest, timeline.kind), after);
   std::string text;
   if (group.processors.size() > 1) {
     text = fmt::format("{}{}{} on {} processors in turn", before, name, after, group.processors.size());
   } else {
-    text = fmt::format("ipu {} {}{}{}", largest.processor, before, name, where);
+    text = fmt::format("{} {}{}{}", name_of(timeline.kind, largest.processor), before, name, where);
   }
   if (detail == Detail::Names) return text;
   const std::string rate = is_one ? rate_of(largest) : "";
   const std::string most =
-      is_one ? "" : fmt::format("most of it {}, {}", largest.name, share_of(largest, makespan));
+      is_one ? "" : fmt::format("most of it {}, {}", largest.name, share_of(largest, timeline.makespan));
   if (!rate.empty()) return text + fmt::format(" ({})", rate);
   return most.empty() ? text : text + fmt::format(" ({})", most);
 }
@@ -119,7 +120,8 @@ std::vector<Group> groups_of(const sim::Timeline& timeline) {
 std::string memory_bottleneck(const sim::Timeline& timeline) {
   const std::size_t fullest = fullest_processor(timeline);
   const sim::MemoryUse& memory = timeline.processors[fullest].memory;
-  return fmt::format("{} of ipu {}", memory.peak > memory.capacity ? "memory" : "streaming memory", fullest);
+  return fmt::format("{} of {}", memory.peak > memory.capacity ? "memory" : "streaming memory",
+                     name_of(timeline.kind, fullest));
 }
 
 }  // namespace
@@ -127,7 +129,7 @@ std::string memory_bottleneck(const sim::Timeline& timeline) {
 std::vector<Cause> causes(const sim::Timeline& timeline) {
   std::vector<Cause> all;
   for (const Group& group : groups_of(timeline))
-    all.push_back({text_of(group, timeline.makespan, Detail::Rates), group.seconds / timeline.makespan});
+    all.push_back({text_of(group, timeline, Detail::Rates), group.seconds / timeline.makespan});
   return all;
 }
 
@@ -141,7 +143,7 @@ std::string bottleneck(const sim::Timeline& timeline) {
   if (groups.empty() || call > groups.front().seconds)
     return timeline.makespan > 0 ? fmt::format("the host's call, {}", percentage(call / timeline.makespan))
                                  : "nothing to do";
-  return fmt::format("{}, {}", text_of(groups.front(), timeline.makespan, Detail::Names),
+  return fmt::format("{}, {}", text_of(groups.front(), timeline, Detail::Names),
                      percentage(groups.front().seconds / timeline.makespan));
 }
 
@@ -156,9 +158,10 @@ std::string cause_sentence(const sim::Timeline& timeline) {
   return fmt::format("{} of the step is {}", percentage(all.front().share), all.front().text);
 }
 
-std::string text_of(const PathPart& part) {
+std::string text_of(const PathPart& part, device::ProcessorKind kind) {
   const auto [before, after] = verb_of(part.activity);
-  return fmt::format("ipu {} {} {}{}{}", part.processor, before, part.name, receiver_of(part), after);
+  return fmt::format("{} {} {}{}{}", name_of(kind, part.processor), before, part.name,
+                     receiver_of(part, kind), after);
 }
 
 namespace {
@@ -181,7 +184,7 @@ std::string idle_table(const sim::Timeline& timeline, std::size_t width) {
   for (std::size_t i = 0; i < std::min(kMostShown, timeline.processors.size()); ++i) {
     const sim::ProcessorReport& one = timeline.processors[i];
     const double idle = std::accumulate(one.idle.begin(), one.idle.end(), 0.0);
-    rows.push_back({fmt::format("ipu {}", i), percentage(idle / timeline.makespan),
+    rows.push_back({name_of(timeline.kind, i), percentage(idle / timeline.makespan),
                     largest_of<sim::Idle>(one.idle, timeline.makespan),
                     largest_of<Activity>(one.busy, timeline.makespan)});
   }
@@ -200,7 +203,7 @@ std::string path_table(const sim::Timeline& timeline, std::size_t width) {
   for (std::size_t i = 0; i < std::min(kMostParts, timeline.path.size()); ++i) {
     const PathPart& part = timeline.path[i];
     const bool moves = part.step_bytes > 0 && part.step_seconds > 0;
-    rows.push_back({text_of(part), share_of(part, timeline.makespan), duration(part.seconds),
+    rows.push_back({text_of(part, timeline.kind), share_of(part, timeline.makespan), duration(part.seconds),
                     duration(part.step_seconds), moves ? bytes(part.step_bytes) : "",
                     moves ? bytes(part.step_bytes / part.step_seconds) + "/s" : ""});
   }

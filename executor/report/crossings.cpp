@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "executor/report/names.h"
 #include "executor/report/table.h"
 
 namespace podium::report {
 
-std::string crossing_table(std::vector<Crossing> crossings, std::size_t width) {
+std::string crossing_table(std::vector<Crossing> crossings, device::ProcessorKind kind, std::size_t width) {
   constexpr std::size_t kMostCrossings = 16;
   if (crossings.empty()) return "";
   std::stable_sort(crossings.begin(), crossings.end(),
@@ -22,8 +23,8 @@ std::string crossing_table(std::vector<Crossing> crossings, std::size_t width) {
       rest += one.bytes;
       continue;
     }
-    rows.push_back({fmt::format("ipu {}", one.from), fmt::format("ipu {}", one.to), one.name,
-                    count(one.times), bytes(one.bytes)});
+    rows.push_back(
+        {name_of(kind, one.from), name_of(kind, one.to), one.name, count(one.times), bytes(one.bytes)});
   }
   if (crossings.size() > kMostCrossings)
     rows.push_back({fmt::format("and {} more", crossings.size() - kMostCrossings), "", "", "", bytes(rest)});

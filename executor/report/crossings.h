@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "executor/device/device.h"
+
 namespace podium::report {
 
 /// A tensor that one processor sends another, all times of a step together. What devices of a cut reduce or
@@ -19,7 +21,7 @@ struct Crossing {
 };
 
 /// The tensors of which most bytes cross, a row each, and one for the rest. Empty where nothing crosses.
-std::string crossing_table(std::vector<Crossing> crossings, std::size_t width);
+std::string crossing_table(std::vector<Crossing> crossings, device::ProcessorKind kind, std::size_t width);
 
 nlohmann::json to_json(const std::vector<Crossing>& crossings);
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "executor/report/names.h"
+
 namespace podium::report {
 namespace {
 
@@ -21,7 +23,7 @@ std::string receivers_of(const sim::Timeline& timeline, const std::vector<int>& 
   processors.erase(std::unique(processors.begin(), processors.end()), processors.end());
   std::string text;
   for (std::size_t i = 0; i < std::min(kMostReceivers, processors.size()); ++i)
-    text += fmt::format("{}ipu {}", text.empty() ? "" : ", ", processors[i]);
+    text += (text.empty() ? "" : ", ") + name_of(timeline.kind, processors[i]);
   if (processors.size() > kMostReceivers)
     text += fmt::format(" and {} more", processors.size() - kMostReceivers);
   return text;
@@ -32,7 +34,7 @@ std::string exchange_label(const sim::Timeline& timeline, const std::vector<int>
   if (flow.empty()) return "exchange " + name;
   const sim::Event& sender = timeline.events[flow.front()];
   if (&sender == &event) return fmt::format("send {} to {}", name, receivers_of(timeline, flow));
-  return fmt::format("receive {} from ipu {}", name, sender.processor);
+  return fmt::format("receive {} from {}", name, name_of(timeline.kind, sender.processor));
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "executor/report/names.h"
 
+#include <fmt/core.h>
+
+#include "executor/device/fields.h"
 #include "ir/error.h"
 
 namespace podium::report {
@@ -43,6 +46,10 @@ Words words_of(sim::Idle idle) {
 }
 
 std::string_view name_of(sim::Lane lane) { return lane == sim::Lane::Compute ? "compute" : "io"; }
+
+std::string name_of(device::ProcessorKind kind, std::size_t processor) {
+  return fmt::format("{} {}", device::name_of(kind), processor);
+}
 
 std::array<MemoryPart, 9> memory_parts(const sim::MemoryUse& memory) {
   return {{{{"weights", "weights"}, memory.weights},

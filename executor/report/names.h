@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "executor/sim/timeline.h"
@@ -18,6 +19,8 @@ struct Words {
 Words words_of(sim::Activity activity);
 Words words_of(sim::Idle idle);
 std::string_view name_of(sim::Lane lane);
+/// "gpu 3"
+std::string name_of(device::ProcessorKind kind, std::size_t processor);
 
 struct MemoryPart {
   Words words;

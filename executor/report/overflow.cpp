@@ -104,12 +104,12 @@ std::vector<Shortage> shortages(const RunReport& report) {
     const sim::ProcessorReport& processor = timeline.processors[i];
     const sim::MemoryUse& memory = processor.memory;
     if (memory.peak > memory.capacity) {
-      found.push_back({fmt::format("ipu {}", i), memory.peak, memory.capacity, largest_tensors(processor),
+      found.push_back({name_of(timeline.kind, i), memory.peak, memory.capacity, largest_tensors(processor),
                        advice(memory, report)});
     }
     if (memory.streaming > memory.streaming_capacity) {
       found.push_back(
-          {fmt::format("ipu {}, streaming memory", i), memory.streaming, memory.streaming_capacity, "",
+          {name_of(timeline.kind, i) + ", streaming memory", memory.streaming, memory.streaming_capacity, "",
            fmt::format("what would help: more processors (--ipus {}), or with replicas --shard weights",
                        2 * timeline.processors.size() * static_cast<std::size_t>(timeline.replicas))});
     }

@@ -1,4 +1,6 @@
-// What a page embeds. `timeline` is packed, since a step may have a hundred thousand events:
+// What a page embeds: the report, where `processors` and `ops` that differ in nothing but the processor are
+// there once with all their `processors`, `ops` as keys and rows; and `timeline`, which is packed, since a
+// step may have a hundred thousand events:
 // - `names`: every name once; `blocks`: of each block its ops as [name, picoseconds, flop];
 // - `lanes`: {processors, lane}: processors whose steps have the same times share one lane, the first stands
 // for
@@ -23,8 +25,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostRows = 100'000;
 constexpr std::size_t kLongestShownName = 200;
+constexpr std::size_t kMostPoints = 100'000;  // of memory, all processors together
+constexpr std::size_t kFewestPoints = 64;     // of a processor
 
 std::int64_t nanos(double seconds) { return std::llround(seconds * 1e9); }
 
@@ -43,30 +46,51 @@ class Names {
   json all_ = json::array();
 };
 
-// Entries that are equal but for what `key_of` leaves out, once, with the numbers of all of them.
+// Entries that are equal but for their `processor` and what `key_of` leaves out, once, with all `processors`.
 template <class Key>
-json fold_equal(const json& entries, Key key_of) {
+json fold_equal(json entries, Key key_of) {
   std::map<std::string, std::size_t> places;
   json folded = json::array();
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::string key = key_of(entries[i]).dump(-1, ' ', true, json::error_handler_t::replace);
+  for (json& one : entries) {
+    const json processor = std::move(one["processor"]);
+    one.erase("processor");
+    const std::string key = key_of(one).dump(-1, ' ', true, json::error_handler_t::replace);
     const auto [entry, is_new] = places.emplace(key, folded.size());
     if (is_new) {
-      folded.push_back(entries[i]);
+      folded.push_back(std::move(one));
       folded.back()["processors"] = json::array();
     }
-    folded[entry->second]["processors"].push_back(i);
+    folded[entry->second]["processors"].push_back(processor);
   }
   return folded;
+}
+
+json fold_equal(json entries) {
+  return fold_equal(std::move(entries), [](const json& one) { return one; });
+}
+
+// Objects with the same keys as these keys and rows of their values; null where one has no such key.
+json as_rows(const json& objects) {
+  std::map<std::string, std::size_t> places;
+  for (const json& one : objects) {
+    for (const auto& [key, value] : one.items()) places.emplace(key, places.size());
+  }
+  std::vector<std::string> keys(places.size());
+  for (const auto& [key, place] : places) keys[place] = key;
+  json rows = json::array();
+  for (const json& one : objects) {
+    json row = json::array();
+    for (const std::string& key : keys) row.push_back(one.contains(key) ? one[key] : json());
+    rows.push_back(std::move(row));
+  }
+  return {{"keys", keys}, {"rows", std::move(rows)}};
 }
 
 // Without what only a trace needs, and with equal processors once.
 json folded_report(json report) {
   for (json& processor : report["processors"]) processor.erase("memoryCurve");
-  report["processors"] = fold_equal(report["processors"], [](json processor) {
-    processor.erase("processor");
-    return processor;
-  });
+  report["processors"] = fold_equal(std::move(report["processors"]));
+  if (report.contains("ops")) report["ops"] = as_rows(fold_equal(std::move(report["ops"])));
   return report;
 }
 
@@ -77,6 +101,23 @@ json path_by_activity(const json& path) {
   json sums = json::array();
   for (const auto& [activity, sum] : seconds) sums.push_back({{"activity", activity}, {"seconds", sum}});
   return sums;
+}
+
+// At most about `most` points: of equal stretches of time the highest and the last.
+std::vector<const sim::MemoryPoint*> thinned(const std::vector<sim::MemoryPoint>& curve, double makespan,
+                                             std::size_t most) {
+  std::vector<const sim::MemoryPoint*> kept;
+  const double stretch = curve.size() <= most ? 0 : 2 * makespan / static_cast<double>(most);
+  for (std::size_t i = 0; i < curve.size();) {
+    const double end = curve[i].time + stretch;
+    std::size_t highest = i;
+    for (; i + 1 < curve.size() && curve[i + 1].time < end; ++i) {
+      if (curve[i + 1].bytes > curve[highest].bytes) highest = i + 1;
+    }
+    if (highest != i) kept.push_back(&curve[highest]);
+    kept.push_back(&curve[i++]);
+  }
+  return kept;
 }
 
 using Place = std::pair<int, sim::Lane>;
@@ -92,7 +133,8 @@ class TimelinePacker {
                 {"lanes", lanes()},
                 {"folded", folded()},
                 {"foldedIterations", timeline_.folded_iterations},
-                {"eventsLeftOut", timeline_.events_cut || rows_.size() > kMostRows},
+                {"joinedBelow", nanos(timeline_.joined_below)},
+                {"memoryCut", timeline_.memory_cut},
                 {"blocks", blocks()},
                 {"memory", memory()}};
     packed["activities"] = json::array();
@@ -154,8 +196,8 @@ class TimelinePacker {
 
   json events() {
     json all = json::array();
-    for (std::size_t row = 0; row < std::min(rows_.size(), kMostRows); ++row) {
-      const sim::Event& event = timeline_.events[rows_[row]];
+    for (const int row : rows_) {
+      const sim::Event& event = timeline_.events[row];
       const std::int64_t start = nanos(event.start);
       all.push_back(json::array({numbers_.at({event.processor, event.lane}), start, nanos(event.end) - start,
                                  names_.place_of(event.name), static_cast<int>(event.activity),
@@ -191,8 +233,15 @@ class TimelinePacker {
 
   json memory() {
     json all = json::array();
-    for (const sim::ProcessorReport& processor : timeline_.processors) all.push_back(memory_of(processor));
-    return fold_equal(all, [](const json& one) { return one; });
+    for (std::size_t i = 0; i < timeline_.processors.size(); ++i) {
+      all.push_back(memory_of(timeline_.processors[i]));
+      all.back()["processor"] = i;
+    }
+    // Devices of a cut hold tensors of other names.
+    return fold_equal(std::move(all), [](json one) {
+      for (json& life : one["lives"]) life.erase(0);
+      return one;
+    });
   }
 
   json memory_of(const sim::ProcessorReport& processor) {
@@ -205,14 +254,18 @@ class TimelinePacker {
       code -= held;
     }
     one["always"].push_back(code);
-    for (const sim::MemoryPoint& point : processor.memory_curve) {
+    const std::size_t most = std::max(kFewestPoints, kMostPoints / timeline_.processors.size());
+    const auto points = thinned(processor.memory_curve, timeline_.makespan, most);
+    for (const sim::MemoryPoint* point : points) {
       for (std::size_t i = 0; i < sim::kHoldings; ++i) {
-        const std::int64_t change = point.held[i] - last->held[i];
-        if (change != 0) one["changes"].push_back(json::array({nanos(point.time), i, change}));
+        const std::int64_t change = point->held[i] - last->held[i];
+        if (change != 0) one["changes"].push_back(json::array({nanos(point->time), i, change}));
       }
-      last = &point;
+      last = point;
     }
     for (const sim::TensorLife& life : processor.lives) {
+      const auto inside = std::ranges::lower_bound(points, life.start, {}, &sim::MemoryPoint::time);
+      if (inside == points.end() || (*inside)->time >= life.end) continue;
       one["lives"].push_back(json::array({names_.place_of(life.name), static_cast<int>(life.holding),
                                           life.bytes, nanos(life.start), nanos(life.end)}));
     }

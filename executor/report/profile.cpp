@@ -10,6 +10,8 @@
 #include <map>
 #include <numeric>
 
+#include "executor/device/fields.h"
+#include "executor/report/names.h"
 #include "executor/report/report.h"
 #include "executor/report/table.h"
 
@@ -93,7 +95,7 @@ std::string op_table(std::vector<ProfiledOp> ops, const ProfileView& view) {
   const double total = sum_seconds(ops);
   const bool has_stages =
       std::any_of(ops.begin(), ops.end(), [](const ProfiledOp& op) { return op.stage.has_value(); });
-  Rows rows{{"op", "type", "ipu"}};
+  Rows rows{{"op", "type", std::string(device::name_of(view.kind))}};
   if (has_stages) rows[0].emplace_back("stage");
   rows[0].insert(rows[0].end(), {"block", "pass", "runs"});
   rows[0].insert(rows[0].end(), kFigures.begin(), kFigures.end());
@@ -174,10 +176,6 @@ std::string real_table(std::vector<RealOp> ops, const ProfileView& view) {
   return table(fold(std::move(rows), {10, 7, 2, 9, 8}, view.width));
 }
 
-std::string place_key(const ProfiledOp& op) {
-  return fmt::format("ipu {}, {}", op.processor, name_of(op.pass));
-}
-
 }  // namespace
 
 std::string_view name_of(Pass pass) {
@@ -206,6 +204,9 @@ std::string profile_tables(const Profile& profile, const ProfileView& view) {
   const auto is_forward = [](const ProfiledOp& op) { return op.pass == Pass::Forward; };
   if (!std::all_of(profile.ops.begin(), profile.ops.end(), is_forward))
     text += "\n" + pass_table(profile.ops, view);
+  const auto place_key = [&](const ProfiledOp& op) {
+    return fmt::format("{}, {}", name_of(view.kind, op.processor), name_of(op.pass));
+  };
   text += "\n" + group_table("processor and pass", grouped(profile.ops, place_key), view);
   const double computing = sum_seconds(profile.ops);
   text += fmt::format("\n{} of computing in a step of {}, all processors of a replica together ({}, {})\n",

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "executor/device/device.h"
+
 namespace podium::report {
 
 enum class Pass : std::uint8_t { Forward, Backward, Update };
@@ -55,6 +57,7 @@ struct ProfileView {
   ProfileOrder order = ProfileOrder::Time;
   int rows = 25;          ///< of a table; 0: all
   std::size_t width = 0;  ///< of a line; 0: any
+  device::ProcessorKind kind = device::ProcessorKind::Ipu;
 };
 
 /// "encoder/layer.0" of "/encoder/layer.0/MatMul": names are taken apart at '/', else at '.'.

@@ -207,16 +207,18 @@ std::string memory_line(const sim::Timeline& timeline) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", parts[i].words.text,
                         report::bytes(static_cast<double>(parts[i].bytes)));
   }
-  return fmt::format("ipu {}: {} of {} ({})", index, report::bytes(static_cast<double>(memory.peak)),
+  return fmt::format("{}: {} of {} ({})", name_of(timeline.kind, index),
+                     report::bytes(static_cast<double>(memory.peak)),
                      report::bytes(static_cast<double>(memory.capacity)), text.empty() ? "empty" : text);
 }
 
 std::string gap_text(const RunReport& report) {
   // A bound counts with the memory that is there: what needs more may be faster.
   if (!report.bound || report.bound->makespan <= 0 || !report.timeline.fits()) return "";
-  return fmt::format(
-      "{:.1f} % above {} ({} of ipu {})", 100 * (report.timeline.makespan / report.bound->makespan - 1),
-      duration(report.bound->makespan), schedule::to_string(report.bound->limit), report.bound->processor);
+  return fmt::format("{:.1f} % above {} ({} of {})",
+                     100 * (report.timeline.makespan / report.bound->makespan - 1),
+                     duration(report.bound->makespan), schedule::to_string(report.bound->limit),
+                     name_of(report.timeline.kind, report.bound->processor));
 }
 
 void add_provenance(const Provenance& provenance, json& object) {
@@ -233,6 +235,7 @@ json to_json(const RunReport& report) {
               {"model", report.model},
               {"strategy", report.strategy},
               {"device", report.device},
+              {"processorKind", device::name_of(report.timeline.kind)},
               {"options", report.options},
               {"estimate", report.is_estimate},
               {"replicas", timeline.replicas},

@@ -102,7 +102,8 @@ class TraceWriter {
 };
 
 void TraceWriter::name_tracks(std::size_t processor) {
-  event(R"({{"ph":"M","name":"process_name","pid":{0},"args":{{"name":"ipu {0}"}}}})", processor);
+  event(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{}"}}}})", processor,
+        name_of(timeline_.kind, processor));
   event(R"({{"ph":"M","name":"process_sort_index","pid":{0},"args":{{"sort_index":{0}}}}})", processor);
   for (const sim::Lane lane : {sim::Lane::Compute, sim::Lane::Io}) {
     event(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})", processor,
@@ -185,7 +186,8 @@ std::string TraceWriter::name_of_wait(const sim::Event* next) const {
   if (next == nullptr) return "wait for the end of the step";
   if (next->after < 0) return "wait for the host's call";
   const sim::Event& awaited = timeline_.events[next->after];
-  return fmt::format("wait for ipu {}: {}", awaited.processor, label_of(timeline_, flows_, awaited));
+  return fmt::format("wait for {}: {}", name_of(timeline_.kind, awaited.processor),
+                     label_of(timeline_, flows_, awaited));
 }
 
 // The end of an arrow belongs to the slice around it, so it lies in its middle.
@@ -223,10 +225,11 @@ void TraceWriter::finish(const TraceFacts& facts) {
         timeline_.folded_iterations);
   }
   if (left_out_ops_ > 0) put(",\"opsLeftOut\":\"{} ops of later runs of the same blocks\"", left_out_ops_);
-  if (timeline_.events_cut) {
-    put(",\"eventsLeftOut\":\"all after the first {}: the step is longer than what is drawn\"",
-        timeline_.events.size());
+  if (timeline_.joined_below > 0) {
+    put(",\"eventsJoined\":\"steps of a processor that together take less than {:g} us are one slice\"",
+        timeline_.joined_below * 1e6);
   }
+  if (timeline_.memory_cut) put(",\"memoryLeftOut\":\"the later part of the step\"");
   put("}}}}\n");
 }
 
@@ -247,7 +250,7 @@ std::map<Track, std::vector<Slice>> slices_by_track(const sim::Timeline& timelin
   return tracks;
 }
 
-// With the waits between them. Where events were left out, nobody knows what came behind the last.
+// With the waits between them.
 std::vector<Slice> with_waits(const std::vector<Slice>& slices, const sim::Timeline& timeline) {
   std::vector<Slice> all;
   std::int64_t now = 0;
@@ -258,7 +261,7 @@ std::vector<Slice> with_waits(const std::vector<Slice>& slices, const sim::Timel
     now = std::max(now, slice.end);
   }
   const std::int64_t end = ticks(timeline.makespan);
-  if (end > now && !timeline.events_cut) all.push_back({.start = now, .end = end});
+  if (end > now) all.push_back({.start = now, .end = end});
   return all;
 }
 

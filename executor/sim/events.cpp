@@ -5,6 +5,7 @@
 #include "executor/sim/events.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace podium::sim {
@@ -49,6 +50,10 @@ using executor::Slot;
 using executor::Step;
 
 constexpr std::size_t kMostEvents = 200'000;
+// More than there are lanes, so that joining comes to an end.
+constexpr std::size_t kFewEvents = 150'000;
+constexpr std::size_t kMostChanges = 2'000'000;
+constexpr double kNanosecond = 1e-9;
 
 // By the number of a walked task, the place of its first event, or of the nearest one that it waited for,
 // where it took no time.
@@ -68,15 +73,17 @@ Lane lane_of(const executor::Buffer& buffer) {
 }  // namespace
 
 void Events::note(const Task& task, std::int64_t iteration, Span span, std::int32_t number) {
-  if (events_.size() >= kMostEvents) cut_ = true;
-  if (cut_) return;
+  if (events_.size() >= kMostEvents) make_room();
   const auto* compute = std::get_if<executor::Compute>(&task.step->action);
   const executor::BlockId block = compute == nullptr ? executor::BlockId() : compute->block;
   note_memory(block, live_.start(*task.step, iteration), span.start);
   note_memory(block, live_.end(*task.step), span.end);
   if (span.end == span.start) return;
 
-  NotedEvent noted{.event = {.start = to_seconds(span.start), .end = to_seconds(span.end)}, .number = number};
+  NotedEvent noted{.event = {.start = to_seconds(span.start), .end = to_seconds(span.end)},
+                   .number = number,
+                   .last_number = number,
+                   .longest = to_seconds(span.end) - to_seconds(span.start)};
   Event& event = noted.event;
   event.activity = task.activity;
   event.micro_batch = task.step->micro_batch + task.step->micro_batch_stride * iteration;
@@ -87,12 +94,57 @@ void Events::note(const Task& task, std::int64_t iteration, Span span, std::int3
     event.processor = use.processor;
     event.lane = use.lane;
     event.bytes = static_cast<double>(use.bytes);
-    events_.push_back(noted);
+    add(noted);
+  }
+}
+
+void Events::add(NotedEvent noted) {
+  const std::size_t lane =
+      2 * static_cast<std::size_t>(noted.event.processor) + static_cast<std::size_t>(noted.event.lane);
+  if (lane >= last_on_lane_.size()) last_on_lane_.resize(lane + 1, -1);
+  int& last = last_on_lane_[lane];
+  if (last >= 0 && joins(events_[last], noted)) return join(events_[last], noted);
+  last = static_cast<int>(events_.size());
+  events_.push_back(std::move(noted));
+}
+
+// Both are in one interval of a grid that all lanes share: lanes with the same times stay alike.
+bool Events::joins(const NotedEvent& before, const NotedEvent& noted) const {
+  return joined_below_ > 0 &&
+         std::floor(before.event.start / joined_below_) == std::floor(noted.event.end / joined_below_);
+}
+
+// It keeps the name, the activity and the micro-batch of the longest. Lanes that are alike differ by less
+// than a nanosecond, and shall choose alike.
+void Events::join(NotedEvent& before, const NotedEvent& noted) {
+  Event& event = before.event;
+  for (const int flow : {event.flow, noted.event.flow}) {
+    if (flow >= 0) broken_flows_.insert(flow);
+  }
+  if (noted.longest > before.longest + kNanosecond) {
+    event.name = noted.event.name;
+    event.activity = noted.event.activity;
+    event.micro_batch = noted.event.micro_batch;
+    before.longest = noted.longest;
+  }
+  event.end = noted.event.end;
+  event.bytes += noted.event.bytes;
+  event.flow = event.block = -1;
+  before.last_number = noted.last_number;
+  before.steps += noted.steps;
+}
+
+void Events::make_room() {
+  if (joined_below_ == 0) joined_below_ = kNanosecond;
+  while (events_.size() > kFewEvents) {
+    joined_below_ *= 2;
+    std::fill(last_on_lane_.begin(), last_on_lane_.end(), -1);
+    for (NotedEvent& noted : std::exchange(events_, {})) add(std::move(noted));
   }
 }
 
 void Events::note_fold(int lane, Span span, std::int64_t iterations) {
-  if (cut_ || span.end == span.start) return;
+  if (span.end == span.start) return;
   folded_.push_back({.start = to_seconds(span.start),
                      .end = to_seconds(span.end),
                      .processor = lane / 2,
@@ -102,7 +154,8 @@ void Events::note_fold(int lane, Span span, std::int64_t iterations) {
 
 void Events::put_into(Timeline& timeline, const StartLog& log, Moment end) const {
   put_events_into(timeline, log, end);
-  timeline.events_cut = cut_;
+  timeline.joined_below = joined_below_;
+  timeline.memory_cut = changes_.size() >= kMostChanges;
   timeline.folded = folded_;
   draw_memory(program_, changes_, timeline);
 }
@@ -114,23 +167,27 @@ void Events::put_events_into(Timeline& timeline, const StartLog& log, Moment end
   std::stable_sort(order.begin(), order.end(),
                    [](const NotedEvent* a, const NotedEvent* b) { return a->event.start < b->event.start; });
   std::vector<int> first_events(log.size(), -1);
-  for (std::size_t i = order.size(); i-- > 0;) first_events[order[i]->number] = static_cast<int>(i);
+  for (std::size_t i = order.size(); i-- > 0;) {
+    for (const std::int32_t number : {order[i]->last_number, order[i]->number})
+      first_events[number] = static_cast<int>(i);
+  }
   std::vector<bool> on_path(log.size(), false);
   for (std::int32_t number = end.by; number != kNobody; number = log.after(number)) on_path[number] = true;
   const std::vector<int> places = events_by_number(first_events, log);
   for (const NotedEvent* noted : order) {
-    timeline.events.push_back(noted->event);
+    Event& event = timeline.events.emplace_back(noted->event);
+    if (noted->steps > 1) event.name += fmt::format(" and {} more", noted->steps - 1);
+    if (broken_flows_.contains(event.flow)) event.flow = -1;
     const std::int32_t after = log.after(noted->number);
-    timeline.events.back().after = after == kNobody ? -1 : places[after];
-    timeline.events.back().on_path = on_path[noted->number];
+    event.after = after == kNobody ? -1 : places[after];
+    event.on_path = on_path[noted->number] || on_path[noted->last_number];
   }
 }
 
-void Events::note_end(const Step& repeat, Ticks end) {
-  if (!cut_) note_memory({}, live_.end(repeat), end);
-}
+void Events::note_end(const Step& repeat, Ticks end) { note_memory({}, live_.end(repeat), end); }
 
 void Events::note_memory(executor::BlockId block, std::span<const MemoryChange> all, Ticks time) {
+  if (changes_.size() >= kMostChanges) return;
   for (const MemoryChange& one : all) {
     if (one.bytes != 0) changes_.push_back({time, one, block});
   }
@@ -158,12 +215,13 @@ void Events::note_exchange(std::span<const executor::Transfer> transfers, const 
       sent.bytes += received.bytes;
       sent.name += (sent.name.empty() ? "" : ", ") + received.name;
     }
-    events_.push_back(noted);
+    add(noted);
     for (const auto& [receiver, received] : receivers) {
-      events_.push_back({received, common.number});
-      Event& event = events_.back().event;
-      event.flow = sent.flow;
-      std::tie(event.processor, event.lane) = receiver;
+      NotedEvent got = common;
+      got.event = received;
+      got.event.flow = sent.flow;
+      std::tie(got.event.processor, got.event.lane) = receiver;
+      add(std::move(got));
     }
   }
 }

@@ -1,6 +1,7 @@
 // Events for a trace: the steps that were walked, and the memory over time.
 #pragma once
 
+#include <set>
 #include <span>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace podium::sim {
 /// tensor, or the largest of several.
 std::string what_of(const executor::Program& program, const executor::Step& step, int processor);
 
-/// Holds a bounded number of events; later ones are left out.
+/// Holds a bounded number of events: when there are too many, those of a lane that together are shorter than
+/// a time become one, and the time doubles until there is room.
 class Events {
  public:
   explicit Events(const executor::Program& program) : program_(program), live_(program) {}
@@ -36,8 +38,16 @@ class Events {
  private:
   struct NotedEvent {
     Event event;
-    std::int32_t number = 0;  ///< of the walked task
+    std::int32_t number = 0;       ///< of the walked task
+    std::int32_t last_number = 0;  ///< of the last one that has joined
+    int steps = 1;                 ///< with those that have joined
+    double longest = 0;            ///< seconds of the step that the event is called after
   };
+
+  void add(NotedEvent noted);
+  bool joins(const NotedEvent& before, const NotedEvent& noted) const;
+  void join(NotedEvent& before, const NotedEvent& noted);
+  void make_room();
 
   void note_memory(executor::BlockId block, std::span<const MemoryChange> all, Ticks time);
   void note_exchange(std::span<const executor::Transfer> transfers, const NotedEvent& common);
@@ -46,10 +56,12 @@ class Events {
   const executor::Program& program_;
   LiveBuffers live_;
   std::vector<NotedEvent> events_;
+  std::vector<int> last_on_lane_;  ///< places in events_; by processor, then by lane
+  std::set<int> broken_flows_;     ///< of exchanges that have joined other events
+  double joined_below_ = 0;        ///< seconds
   std::vector<FoldedTime> folded_;
   std::vector<TimedChange> changes_;
   int flows_ = 0;
-  bool cut_ = false;
 };
 
 }  // namespace podium::sim

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <map>
 
+#include "executor/device/fields.h"
 #include "executor/sim/switched_collective.h"
 #include "ir/error.h"
 
@@ -182,29 +183,30 @@ void append(ExchangeCost& to, const ExchangeCost& more) {
 
 }  // namespace
 
-std::string to_string(const LinkId& link) {
+std::string to_string(const LinkId& link, device::ProcessorKind kind) {
+  const std::string_view name = device::name_of(kind);
   switch (link.kind) {
     case LinkKind::Rung:
     case LinkKind::Rail:
-      return fmt::format("ipu{}->ipu{}", link.from, link.to);
+      return fmt::format("{0}{1}->{0}{2}", name, link.from, link.to);
     case LinkKind::Gateway:
       return fmt::format("gateway{}->gateway{}", link.from, link.to);
     case LinkKind::ToSwitch:
-      return fmt::format("ipu{}->switch", link.from);
+      return fmt::format("{}{}->switch", name, link.from);
     case LinkKind::FromSwitch:
-      return fmt::format("switch->ipu{}", link.to);
+      return fmt::format("switch->{}{}", name, link.to);
     case LinkKind::ToNetwork:
-      return fmt::format("ipu{}->network", link.from);
+      return fmt::format("{}{}->network", name, link.from);
     case LinkKind::FromNetwork:
-      return fmt::format("network->ipu{}", link.to);
+      return fmt::format("network->{}{}", name, link.to);
     case LinkKind::FromHost:
-      return fmt::format("host->ipu{}", link.to);
+      return fmt::format("host->{}{}", name, link.to);
     case LinkKind::ToHost:
-      return fmt::format("ipu{}->host", link.from);
+      return fmt::format("{}{}->host", name, link.from);
     case LinkKind::FromStreaming:
-      return fmt::format("ddr{}->ipu{}", link.from, link.to);
+      return fmt::format("ddr{}->{}{}", link.from, name, link.to);
     case LinkKind::ToStreaming:
-      return fmt::format("ipu{}->ddr{}", link.from, link.to);
+      return fmt::format("{}{}->ddr{}", name, link.from, link.to);
   }
   return {};
 }
@@ -247,7 +249,7 @@ std::vector<LinkId> route(const Device& device, int from, int to) {
   for (const LinkId& link : way) {
     if (link_of(device, link).bytes_per_second > 0) continue;
     throw Error("device '{}' has no link {}, which the way from processor {} to {} needs", device.name,
-                to_string(link), from, to);
+                to_string(link, device.kind), from, to);
   }
   return way;
 }

@@ -43,8 +43,8 @@ struct HashLink {
   }
 };
 
-/// "ipu0->ipu1", "gateway0->gateway16", "ipu0->switch", "host->ipu0", "ddr0->ipu0"
-std::string to_string(const LinkId& link);
+/// "ipu0->ipu1", "gateway0->gateway16", "gpu0->switch", "host->ipu0", "ddr0->ipu0"
+std::string to_string(const LinkId& link, device::ProcessorKind kind = device::ProcessorKind::Ipu);
 
 /// Rate and latency of a link between processors of this device.
 const device::Link& link_of(const device::Device& device, const LinkId& link);

@@ -103,6 +103,7 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
   const Ticks makespan = end.time;
   check(clock, makespan);
 
+  timeline.kind = device.kind;
   timeline.makespan = to_seconds(makespan);
   timeline.critical_path = to_seconds(clock.critical_path);
   timeline.first_output = to_seconds(clock.first_output);
@@ -121,8 +122,8 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
     const LinkTally& link = clock.link_tallies[i];
     const auto of_all = static_cast<double>(link.of_all_replicas);
     const double of_one = static_cast<double>(link.bytes - link.of_all_replicas) + of_all / program.replicas;
-    timeline.links.push_back(
-        {tasks.links[i], static_cast<double>(link.bytes), of_one, to_seconds(link.busy)});
+    timeline.links.push_back({to_string(tasks.links[i], device.kind), static_cast<double>(link.bytes), of_one,
+                              to_seconds(link.busy)});
   }
   if (!events) return timeline;
   events->put_into(timeline, clock.log, end);

@@ -182,7 +182,7 @@ class TaskMaker {
     links_.clear();
     for (const LinkLoad& load : cost.links) {
       const auto [number, is_new] = link_numbers_.emplace(load.link, made.links.size());
-      if (is_new) made.links.push_back(to_string(load.link));
+      if (is_new) made.links.push_back(load.link);
       // The host fills and empties its buffers on when the processor has gone on.
       const bool goes_on = task.activity == Activity::HostLoad || task.activity == Activity::HostStore;
       const Ticks whole = to_ticks(load.seconds);
@@ -370,7 +370,7 @@ class TaskMaker {
     int count = 0;
     bool is_open = false;  ///< no compute came behind the last one
   };
-  ir::IdMap<BufferId, Ticks> early_;      ///< before the end of its last writer, of what is reduced
+  ir::IdMap<BufferId, Ticks> early_;  ///< before the end of its last writer, of what is reduced
   ir::IdMap<BufferId, bool> is_reduced_;
   std::vector<Gathers> gathers_;  ///< by processor
   int first_gather_slot_ = 0;

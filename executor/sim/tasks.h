@@ -127,7 +127,7 @@ struct Tasks {
   std::vector<OutputRhythm> outputs;
   int processors = 1;
   int slots = 0;
-  std::vector<std::string> links;
+  std::vector<LinkId> links;
 };
 
 /// Which of the items of a body act in its iterations.

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "executor/device/device.h"
+
 namespace podium::sim {
 
 /// The two parts of a processor that work side by side.
@@ -160,6 +162,7 @@ struct PathPart {
 /// Iterations that repeat a steady state are not in `events` and the memory curves (their time counts, and
 /// `folded` says where).
 struct Timeline {
+  device::ProcessorKind kind = device::ProcessorKind::Ipu;
   double makespan = 0;
   double critical_path = 0;  ///< of data dependences alone; an estimate where iterations were folded, never
                              ///< above the makespan
@@ -173,9 +176,12 @@ struct Timeline {
   int replicas = 1;
   std::vector<ProcessorReport> processors;  ///< of one replica
   std::vector<LinkReport> links;
-  std::int64_t folded_iterations = 0;    ///< of all Repeats
-  std::vector<Event> events;             ///< by start; of an exchange, each sender before its receivers
-  bool events_cut = false;               ///< there were more than `events` is meant to hold
+  std::int64_t folded_iterations = 0;  ///< of all Repeats
+  std::vector<Event> events;           ///< by start; of an exchange, each sender before its receivers
+  /// Seconds: steps of a lane that together are shorter are one event, called after the longest, since there
+  /// were more than `events` is meant to hold; 0: each has its own.
+  double joined_below = 0;
+  bool memory_cut = false;               ///< the memory curves are of the first part of the run
   std::vector<FoldedTime> folded = {};   ///< with events
   std::vector<BlockReport> blocks = {};  ///< with events
   double bytes_sent = 0;

@@ -1,6 +1,7 @@
 // Lines over steps, as SVG.
 import {el, svg} from "./dom.js";
 import {printable} from "./format.js";
+import {roundTicks} from "./ticks.js";
 
 const kChartWidth = 760;
 const kChartHeight = 220;
@@ -51,9 +52,7 @@ export function chart({title, lines, from = "step"}) {
     "aria-label": `${title}: ${drawn.map((line) => `${line.name} from ${axisFigure(line.points[0][1])} to ${axisFigure(line.points[line.points.length - 1][1])}`).join("; ")}`,
     class: "chart",
   });
-  let told = null;
-  for (let i = 0; i <= 4; ++i) {
-    const value = low + ((high - low) * i) / 4;
+  for (const value of roundTicks(low, high, 5)) {
     drawing.append(
       svg("line", {
         x1: kChartEdge.left,
@@ -64,17 +63,9 @@ export function chart({title, lines, from = "step"}) {
       }),
       svg("text", {x: kChartEdge.left - 6, y: y(value) + 4, "text-anchor": "end"}, axisFigure(value)),
     );
-    const step = Math.round(left + ((right - left) * i) / 4);
-    if (step === told || step < left || step > right) continue;  // there are fewer steps than marks
-    told = step;
-    drawing.append(
-      svg(
-        "text",
-        {x: x(step), y: kChartHeight - 8, "text-anchor": i === 4 ? "end" : i === 0 ? "start" : "middle"},
-        `${step}`,
-      ),
-    );
   }
+  for (const step of roundTicks(left, right, 8).filter(Number.isInteger))
+    drawing.append(svg("text", {x: x(step), y: kChartHeight - 8, "text-anchor": "middle"}, `${step}`));
   for (const line of drawn) {
     const points = thinned(line.points);
     drawing.append(

@@ -8,6 +8,7 @@ import {facts, memoryShare, originOfComparison, timeBars, whatIfs} from "./overv
 import {byteCount, duration, percentage, rate, shortText} from "./format.js";
 import {unfolded} from "./run_data.js";
 import {table} from "./table.js";
+import {logarithmicTicks, roundTicks} from "./ticks.js";
 import {onOneAxis} from "./together.js";
 import {setView, viewOf} from "./view.js";
 
@@ -62,9 +63,8 @@ function points(rows, picked, pick) {
     role: "group",
     "aria-label": "Strategies by time a sample and fullest memory; the table below has the same",
   });
-  for (let i = 0; i <= 4; ++i) {
-    const memory = (most * i) / 4;
-    const time = 10 ** (low + ((high - low) * i) / 4);
+  for (const percent of roundTicks(0, 100 * most, 5)) {
+    const memory = percent / 100;
     drawing.append(
       svg("line", {
         x1: kPointsEdge.left,
@@ -73,14 +73,17 @@ function points(rows, picked, pick) {
         y2: y(memory),
         class: "grid",
       }),
-      svg("text", {x: kPointsEdge.left - 6, y: y(memory) + 4, "text-anchor": "end"}, percentage(memory)),
-      svg(
-        "text",
-        {x: x(time), y: kPointsHeight - 26, "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle"},
-        duration(time),
-      ),
+      svg("text", {x: kPointsEdge.left - 6, y: y(memory) + 4, "text-anchor": "end"}, `${percent}%`),
     );
   }
+  for (const time of logarithmicTicks(10 ** low, 10 ** high, 8))
+    drawing.append(
+      svg(
+        "text",
+        {x: x(time), y: kPointsHeight - 26, "text-anchor": "middle"},
+        duration(time).replace(/\.0+ /, " "),
+      ),
+    );
   drawing.append(
     svg(
       "text",

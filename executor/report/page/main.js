@@ -6,12 +6,15 @@ import {memoryPart} from "./memory.js";
 import {modelPart} from "./model.js";
 import {opsPart} from "./ops.js";
 import {overview} from "./overview.js";
+import {callProcessors} from "./processors.js";
 import {unfolded} from "./run_data.js";
 import {timelinePart} from "./timeline.js";
 import {trainingPart} from "./training.js";
 import {onView, setView, viewOf} from "./view.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
+const firstRun = data.kind === "run" ? data.report : data.report.strategies.find((one) => one.run)?.run;
+callProcessors(firstRun?.processorKind);
 
 function runParts() {
   const report = unfolded(data.report);
@@ -25,10 +28,7 @@ function runParts() {
 
 function heading() {
   const what = data.kind === "run" ? data.report.strategy : `${data.report.strategies.length} strategies`;
-  const on =
-    data.kind === "run"
-      ? data.report.device
-      : (data.report.strategies.find((one) => one.run)?.run.device ?? "");
+  const on = firstRun?.device ?? "";
   document.title = `${shortText(data.report.model.split("/").pop(), 60)}: ${shortText(what, 60)}`;
   document
     .getElementById("head")

@@ -3,8 +3,10 @@
 import {choice, colour, el, picture, section} from "./dom.js";
 import {stackedBars} from "./bars.js";
 import {kHoldings} from "./colours.js";
-import {byteCount, duration, ranges} from "./format.js";
+import {byteCount, duration} from "./format.js";
+import {alikeProcessors, processorLabel, processorWord} from "./processors.js";
 import {table} from "./table.js";
+import {byteTickLabel, byteTicks, timeTicks} from "./ticks.js";
 import {setView, viewOf} from "./view.js";
 
 const kLeft = 76;
@@ -48,13 +50,11 @@ function drawCurve(context, width, height, points, end, capacity, moment) {
   }
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = colour("ink");
-  for (const share of [0, 0.5, 1])
-    context.fillText(byteCount(most * share), 2, y(most * share) + (share === 1 ? 8 : 0));
-  for (const share of [0, 0.5, 1]) {
-    context.textAlign = share === 1 ? "right" : "left";
-    context.fillText(duration((end * share) / 1e9), kLeft + share * (width - kLeft), height - 4);
+  for (const bytes of byteTicks(top * 0.97, 5)) context.fillText(byteTickLabel(bytes), 2, y(bytes) + 4);
+  for (const [time, label] of timeTicks(0, end, (width - kLeft) / 110)) {
+    const x = kLeft + (time / end) * (width - kLeft);
+    if (x < width - 50) context.fillText(label, x, height - 4);
   }
-  context.textAlign = "left";
   if (capacity > 0 && capacity <= top) {
     context.strokeStyle = colour("bad");
     context.setLineDash([6, 4]);
@@ -134,7 +134,7 @@ function curveOf(report, data, group) {
     el(
       "p",
       {class: "note"},
-      `Click or use the arrow keys to move the line. The report's peak of ${byteCount(peak)} is in the order of the program, with what kernels copy; this is in the order of time, and flat where iterations that repeat are left out.`,
+      `Click or use the arrow keys to move the line. The report's peak of ${byteCount(peak)} is in the order of the program, with what kernels copy; this is in the order of time, and flat where iterations that repeat are left out.${data.timeline.memoryCut ? " It is of the first part of the step: there are too many changes." : ""}`,
     ),
     el(
       "div",
@@ -151,16 +151,17 @@ function curveOf(report, data, group) {
 /// What memory is at its peak, a bar a processor.
 export function memoryBars(report, name = "memory") {
   const highest = Math.max(...report.processors.map((one) => one.memory.peak));
+  const partsOf = (one) => kHoldings.map(([key]) => one.memory[key] ?? 0);
   return stackedBars({
     name,
     caption: "Memory of each processor at its peak",
     kinds: kHoldings,
     figure: (bytes) => byteCount(bytes),
-    rows: report.processors.map((one) => ({
-      label: `ipu ${one.processor}`,
+    rows: alikeProcessors(report.processors, partsOf, highest).map((one) => ({
+      label: processorLabel(one.processors),
       total: one.memory.peak,
       mark: one.memory.capacity < 4 * highest ? one.memory.capacity : null,
-      parts: kHoldings.map(([key]) => one.memory[key] ?? 0),
+      parts: one.parts,
     })),
   });
 }
@@ -174,9 +175,9 @@ function largestTable(report) {
     caption: "The largest tensors at the peaks",
     rows,
     sort: [2, -1],
-    filter: (row) => `${row.name} ipu ${row.processor}`,
+    filter: (row) => `${row.name} ${processorWord()} ${row.processor}`,
     columns: [
-      {head: "ipu", value: (row) => row.processor},
+      {head: processorWord(), value: (row) => row.processor},
       {head: "tensor", value: (row) => row.name},
       {head: "bytes", value: (row) => row.bytes, text: (row) => byteCount(row.bytes)},
     ],
@@ -203,7 +204,7 @@ export function memoryPart(report, data) {
         {class: "controls"},
         choice(
           "of",
-          groups.map((one, i) => [i, `ipu ${ranges(one.processors)}`]),
+          groups.map((one, i) => [i, processorLabel(one.processors)]),
           start,
           (value) => {
             setView({"memory.of": value, moment: ""});

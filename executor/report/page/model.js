@@ -1,6 +1,7 @@
 // The model as nested boxes: processors, their layers, the ops of these; what crosses stands between and in tables.
 import {el, section} from "./dom.js";
 import {byteCount, duration, percentage, shortText} from "./format.js";
+import {processorWord} from "./processors.js";
 import {table} from "./table.js";
 
 const kMostBoxes = 48;
@@ -72,7 +73,7 @@ function edge(crossings, from, to) {
         .map((one) => shortText(one.name, 60))
         .join(", "),
     },
-    `ipu ${from} → ipu ${to}`,
+    `${processorWord()} ${from} → ${processorWord()} ${to}`,
     el("br"),
     byteCount(bytes),
   );
@@ -140,7 +141,7 @@ export function modelPart(report) {
       el(
         "article",
         {class: "processor"},
-        el("h3", {}, `ipu ${number}`),
+        el("h3", {}, `${processorWord()} ${number}`),
         el(
           "p",
           {class: "quiet", title: blocks.join(", ").slice(0, 300)},
@@ -190,8 +191,8 @@ export function modelPart(report) {
             sort: [4, -1],
             filter: (one) => one.name,
             columns: [
-              {head: "from ipu", value: (one) => one.from},
-              {head: "to ipu", value: (one) => one.to},
+              {head: `from ${processorWord()}`, value: (one) => one.from},
+              {head: `to ${processorWord()}`, value: (one) => one.to},
               {head: "tensor", value: (one) => one.name},
               {head: "times", value: (one) => one.times},
               {head: "bytes", value: (one) => one.bytes, text: (one) => byteCount(one.bytes)},

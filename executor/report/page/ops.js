@@ -1,6 +1,7 @@
 // Ops and layers: what each costs.
 import {choice, el, section} from "./dom.js";
 import {byteCount, duration, percentage, quantity} from "./format.js";
+import {processorWord} from "./processors.js";
 import {table} from "./table.js";
 import {setView, viewOf} from "./view.js";
 
@@ -24,7 +25,7 @@ const kGroupings = [
 const kKeys = {
   layer: (op) => op.layer || "(no layer)",
   type: (op) => op.type,
-  pass: (op) => `ipu ${op.processor}, ${op.pass}`,
+  pass: (op) => `${processorWord()} ${op.processor}, ${op.pass}`,
 };
 
 function timeColumns(total) {
@@ -66,7 +67,7 @@ export function opsPart(report) {
         ? []
         : [
             {head: "type", value: (op) => op.type},
-            {head: "ipu", value: (op) => op.processor},
+            {head: processorWord(), value: (op) => op.processor},
             ...(report.ops.some((op) => op.stage !== undefined)
               ? [{head: "stage", value: (op) => op.stage ?? ""}]
               : []),

@@ -4,6 +4,7 @@ import {stackedBars} from "./bars.js";
 import {kBusy, kIdle} from "./colours.js";
 import {byteCount, duration, percentage, printable, rate} from "./format.js";
 import {phasesSection} from "./phases.js";
+import {alikeProcessors, processorLabel, processorWord} from "./processors.js";
 import {table} from "./table.js";
 
 function fact(name, value) {
@@ -16,7 +17,7 @@ export function memoryShare(report) {
   const share = memory.capacity > 0 ? memory.peak / memory.capacity : 0;
   return [
     share,
-    `${byteCount(memory.peak)} of ${byteCount(memory.capacity)} on ipu ${report.fullestProcessor}`,
+    `${byteCount(memory.peak)} of ${byteCount(memory.capacity)} on ${processorWord()} ${report.fullestProcessor}`,
   ];
 }
 
@@ -60,15 +61,19 @@ const kTimes = [...kBusy, ...kIdle];
 
 /// A bar of the whole step for each processor.
 export function timeBars(report, name = "time") {
+  const partsOf = (one) => [
+    ...kBusy.map(([key]) => one.busySeconds[key]),
+    ...kIdle.map(([key]) => one.idleSeconds[key]),
+  ];
   return stackedBars({
     name,
     caption: "Time of each processor in a step by cause",
     kinds: kTimes,
     figure: (seconds, row) => `${duration(seconds)} (${percentage(seconds / row.total)})`,
-    rows: report.processors.map((one) => ({
-      label: `ipu ${one.processor}`,
+    rows: alikeProcessors(report.processors, partsOf, report.seconds).map((one) => ({
+      label: processorLabel(one.processors),
       total: report.seconds,
-      parts: [...kBusy.map(([key]) => one.busySeconds[key]), ...kIdle.map(([key]) => one.idleSeconds[key])],
+      parts: one.parts,
     })),
   });
 }

@@ -1,20 +1,24 @@
 // A run's data in the form that the parts of the page read.
 import {ranges} from "./format.js";
+import {processorLabel, processorWord} from "./processors.js";
 
-/// The report with one entry a processor, and the timeline with events as objects' columns. `report` may be that of
-/// a strategy in a comparison, which has no timeline.
-export function unfolded(report) {
-  const processors = [];
-  for (const one of report.processors) {
-    for (const number of one.processors) processors[number] = {...one, processor: number};
-  }
-  return {...report, processors};
+function objectsOf({keys, rows}) {
+  return rows.map((row) =>
+    Object.fromEntries(keys.map((key, i) => [key, row[i]]).filter(([, value]) => value !== null)),
+  );
 }
 
-/// "ipu 3", "ipu 4-1023 (1020 alike)"
+/// The report with one entry for each processor, and for each op of each processor.
+export function unfolded(report) {
+  const each = (entries) =>
+    (entries ?? []).flatMap((one) => one.processors.map((number) => ({...one, processor: number})));
+  const processors = each(report.processors).sort((a, b) => a.processor - b.processor);
+  return {...report, processors, ops: each(report.ops ? objectsOf(report.ops) : [])};
+}
+
+/// "ipu 3", "ipu 4-1023 (1020 alike) io"
 export function laneLabel(lane) {
-  const alike = lane.processors.length > 1 ? ` (${lane.processors.length} alike)` : "";
-  return `ipu ${ranges(lane.processors)}${lane.lane === "io" ? " io" : ""}${alike}`;
+  return `${processorLabel(lane.processors)}${lane.lane === "io" ? " io" : ""}`;
 }
 
 /// Events as objects, with their flows and, by lane, in the order of time.
@@ -56,9 +60,9 @@ export function eventLabel(timeline, event) {
       return name;
     case 1: {
       const flow = timeline.flows.get(event.flow) ?? [event];
-      if (flow[0] !== event) return `receive ${name} from ipu ${timeline.lanes[flow[0].lane].processors[0]}`;
+      if (flow[0] !== event) return `receive ${name} from ${processorWord()} ${timeline.lanes[flow[0].lane].processors[0]}`;
       const receivers = [...new Set(flow.slice(1).flatMap((one) => timeline.lanes[one.lane].processors))];
-      return receivers.length === 0 ? `exchange ${name}` : `send ${name} to ipu ${ranges(receivers)}`;
+      return receivers.length === 0 ? `exchange ${name}` : `send ${name} to ${processorWord()} ${ranges(receivers)}`;
     }
     case 2:
       return `exchange ${name} between replicas`;

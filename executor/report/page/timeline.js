@@ -2,7 +2,7 @@
 // are nanoseconds; the view is the stretch from `from` to `to`.
 import {choice, el, picture, section, tick} from "./dom.js";
 import {colourOf, kBusy} from "./colours.js";
-import {byteCount, printable, shortText} from "./format.js";
+import {byteCount, duration, shortText} from "./format.js";
 import {eventLabel, readTimeline} from "./run_data.js";
 import {firstAfter, kAxis, kGutter, kLane, TimelineDrawing} from "./timeline_drawing.js";
 import {eventTable, nanosText, opTable} from "./timeline_tables.js";
@@ -39,21 +39,12 @@ class TimelineView {
 
   readView() {
     const [from, to] = viewOf("time").split(",").map(Number);
-    [this.from, this.to] = to > from ? [from, to] : [0, this.drawnUntil()];
+    [this.from, this.to] = to > from ? [from, to] : [0, Math.max(1, this.timeline.length)];
     this.top = 0;
     this.mode = this.modes[viewOf("colour", "activity")] ? viewOf("colour", "activity") : "activity";
     this.showPath = viewOf("path", "1") === "1";
     this.showArrows = viewOf("arrows", "1") === "1";
     this.selected = this.timeline.events[Number(viewOf("event", "-1"))] ?? null;
-  }
-
-  // The end of the step, or of what is drawn of it.
-  drawnUntil() {
-    const {events, length, eventsLeftOut} = this.timeline;
-    return Math.max(
-      1,
-      eventsLeftOut ? events.reduce((latest, event) => Math.max(latest, event.end), 0) : length,
-    );
   }
 
   x(time, width) {
@@ -305,9 +296,10 @@ export function timelinePart(data) {
     view.readView();
     view.update();
   };
-  const left = data.timeline.eventsLeftOut
-    ? "Events were left out: only the first part of the step is drawn. "
-    : "";
+  const joined =
+    data.timeline.joinedBelow > 0
+      ? `Steps of a processor that together take less than ${duration(data.timeline.joinedBelow / 1e9)} are drawn as one. `
+      : "";
   const folded =
     data.timeline.foldedIterations > 0
       ? `${data.timeline.foldedIterations.toLocaleString("en-US")} iterations that repeat others are drawn as hatched stretches.`
@@ -315,7 +307,7 @@ export function timelinePart(data) {
   return [
     section(
       "Timeline of a step",
-      el("p", {class: "note"}, `${printable(left)}${folded}`),
+      el("p", {class: "note"}, `${joined}${folded}`),
       el(
         "div",
         {class: "controls"},

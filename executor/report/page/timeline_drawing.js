@@ -3,6 +3,7 @@
 import {colour} from "./dom.js";
 import {shortText} from "./format.js";
 import {eventLabel} from "./run_data.js";
+import {timeTicks} from "./ticks.js";
 
 export const kGutter = 150;
 export const kAxis = 24;
@@ -201,27 +202,14 @@ export class TimelineDrawing {
     context.fillStyle = ink;
     context.strokeStyle = colour("line");
     context.lineWidth = 1;
-    const length = this.view.to - this.view.from;
-    const rough = length / Math.max(2, (width - kGutter) / 110);
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const unit = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough);
-    for (let time = Math.ceil(this.view.from / unit) * unit; time <= this.view.to; time += unit) {
+    const most = (width - kGutter) / 110;
+    for (const [time, label] of timeTicks(this.view.from, this.view.to, most)) {
       const x = this.view.x(time, width);
       context.beginPath();
       context.moveTo(x, kAxis - 5);
       context.lineTo(x, kAxis);
       context.stroke();
-      if (x < width - 50) context.fillText(this.axisLabel(time, unit), x + 2, kAxis / 2 - 2);
+      if (x < width - 50) context.fillText(label, x + 2, kAxis / 2 - 2);
     }
-  }
-  axisLabel(time, unit) {
-    const [size, name] = [
-      [1e9, "s"],
-      [1e6, "ms"],
-      [1e3, "us"],
-      [1, "ns"],
-    ].find(([one]) => Math.max(Math.abs(time), unit) >= one) ?? [1, "ns"];
-    const digits = Math.max(0, Math.ceil(-Math.log10(unit / size) - 1e-9));
-    return `${(time / size).toFixed(Math.min(6, digits))} ${name}`;
   }
 }

@@ -2,6 +2,8 @@
 import {colour, el, picture} from "./dom.js";
 import {kBusy} from "./colours.js";
 import {byteCount, duration, shortText} from "./format.js";
+import {processorWord} from "./processors.js";
+import {timeTicks} from "./ticks.js";
 
 const kTogetherLeft = 72;
 const kTogetherLane = 10;
@@ -27,7 +29,7 @@ function drawLanes(context, row, top, x) {
     if (lane % every !== 0) return;
     context.fillStyle = colour("ink");
     context.font = "9px system-ui, sans-serif";
-    context.fillText(`ipu ${lane}`, 4, y + kTogetherLane - 2);
+    context.fillText(`${processorWord()} ${lane}`, 4, y + kTogetherLane - 2);
     context.font = kTogetherFont;
   });
 }
@@ -93,11 +95,8 @@ export function onOneAxis(rows) {
       context.fillText("memory of the fullest processor", kTogetherLeft, top + kTogetherHead - 6);
       drawMemory(context, drawn, top + kTogetherHead, x);
       context.fillStyle = colour("ink");
-      for (let i = 0; i <= 4; ++i) {
-        context.textAlign = i === 4 ? "right" : "left";
-        context.fillText(duration((longest * i) / 4), x((longest * i) / 4), height - 6);
-      }
-      context.textAlign = "left";
+      for (const [time, label] of timeTicks(0, longest * 1e9, (width - kTogetherLeft) / 110))
+        if (x(time / 1e9) < width - 50) context.fillText(label, x(time / 1e9), height - 6);
     },
   );
   return [

@@ -387,7 +387,7 @@ TEST_F(Browser, OpensAPageOfAThousandProcessors) {
     seen.boxes = all(".processor").length;
   )js");
   EXPECT_EQ(seen["open"], Json::array({"ops"}));
-  EXPECT_EQ(seen["bars"], 64);
+  EXPECT_EQ(seen["bars"], 11);  // of 1,024, as most are alike
   EXPECT_EQ(seen["boxes"], 48);
 }
 

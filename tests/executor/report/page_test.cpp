@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <fstream>
 #include <regex>
@@ -112,6 +113,29 @@ TEST(Page, OfAComparisonHoldsItsVerdict) {
             to_json(sample_run())["samplesPerSecond"]);
 }
 
+Json sorted(Json list) {
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+// The ops of each processor, out of rows that stand for several.
+Json ops_shown(const Json& packed) {
+  Json ops = Json::array();
+  for (const Json& row : packed["rows"]) {
+    Json op;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (!row[i].is_null()) op[packed["keys"][i].get<std::string>()] = row[i];
+    }
+    const Json processors = op["processors"];
+    op.erase("processors");
+    for (const Json& processor : processors) {
+      op["processor"] = processor;
+      ops.push_back(op);
+    }
+  }
+  return sorted(std::move(ops));
+}
+
 // The report of the same command has the same figures; only how long this machine took differs.
 TEST(Page, OfEveryCommandHasTheFiguresOfItsReport) {
   const testing::TemporaryFolder folder;
@@ -132,9 +156,11 @@ TEST(Page, OfEveryCommandHasTheFiguresOfItsReport) {
     const Json shown = data_of(page.str())["report"];
     const Json report = Json::parse(std::ifstream(folder.file("r.json")));
     EXPECT_EQ(shown["model"], report["model"]);
-    for (const char* name : {"seconds", "ops"}) {
-      const bool is_there = report.contains(name);
-      EXPECT_TRUE(!is_there || shown[name] == report[name]) << command << ": " << name;
+    if (report.contains("seconds")) {
+      EXPECT_EQ(shown["seconds"], report["seconds"]) << command;
+    }
+    if (report.contains("ops")) {
+      EXPECT_EQ(ops_shown(shown["ops"]), sorted(report["ops"])) << command;
     }
     if (!report.contains("strategies")) continue;
     ASSERT_EQ(shown["strategies"].size(), report["strategies"].size());

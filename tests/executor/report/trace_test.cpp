@@ -105,10 +105,11 @@ TEST(Trace, DrawsTheOpsInsideABlock) {
 // As both halves of a gradient have one name, and readers tell slices by name and arguments.
 TEST(Trace, TellsNeighboursOfOneNameByWhatTheyMake) {
   sim::Timeline timeline = sample_timeline();
-  timeline.blocks = {{.name = "stage",
-                      .processor = 0,
-                      .ops = {{.name = "half", .type = "MatMul", .seconds = 1e-6, .flop = 10, .makes = {"a"}},
-                              {.name = "half", .type = "MatMul", .seconds = 1e-6, .flop = 10, .makes = {"b", "c"}}}}};
+  timeline.blocks = {
+      {.name = "stage",
+       .processor = 0,
+       .ops = {{.name = "half", .type = "MatMul", .seconds = 1e-6, .flop = 10, .makes = {"a"}},
+               {.name = "half", .type = "MatMul", .seconds = 1e-6, .flop = 10, .makes = {"b", "c"}}}}};
   timeline.events[0].block = 0;
   const std::vector<Json> begun = events("B", timeline);
   EXPECT_EQ(begun[1]["args"], (Json{{"type", "MatMul"}, {"flop", 10}, {"makes", "a"}}));
@@ -126,13 +127,13 @@ TEST(Trace, DrawsFoldedIterationsAsOneSliceWithTheirCount) {
 
 TEST(Trace, SaysWhatItShowsAndWhatItLeavesOut) {
   sim::Timeline timeline = sample_timeline();
-  timeline.events_cut = true;
+  timeline.joined_below = 2e-6;
   const Json facts = Json::parse(trace_text(timeline))["otherData"];
   EXPECT_EQ(facts["model"], kFacts.model);
   EXPECT_EQ(facts["strategy"], "by hand");
   EXPECT_EQ(facts["program"], "podium 1");
   EXPECT_EQ(facts["stepMicroseconds"], "4.000");
-  EXPECT_EQ(facts["eventsLeftOut"], "all after the first 4: the step is longer than what is drawn");
+  EXPECT_EQ(facts["eventsJoined"], "steps of a processor that together take less than 2 us are one slice");
 }
 
 TEST(Trace, SlicesCarryWhatIsMoved) {

@@ -77,7 +77,7 @@ TEST(Events, LeaveOutIterationsThatRepeat) {
   sketch.program.steps = {repeat(1'000'000, {sketch.compute("work", 0, 3, {}, {x})})};
   const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
   EXPECT_EQ(timeline.folded_iterations + std::ssize(timeline.events), 1'000'000);
-  EXPECT_FALSE(timeline.events_cut);
+  EXPECT_EQ(timeline.joined_below, 0);
 }
 
 // The folds take the time that no event covers.
@@ -116,15 +116,29 @@ TEST(Events, KnowWhatLetThemStart) {
                                      "y after x, on the path", "short after y", "long after y, on the path"));
 }
 
-TEST(Events, AreBounded) {
-  Sketch sketch(1);
+// Of too many, neighbours on a lane become one, and all of the run is still there.
+TEST(Events, AreJoinedWhereTheyAreTooMany) {
+  Sketch sketch(2, {.copy = 1});
   const Slot x = sketch.buffer("x", 0);
-  const Step work = sketch.compute("work", 0, 3, {}, {x});
-  sketch.program.steps.assign(300'000, work);
+  const Step shorter = sketch.compute("short", 0, 1, {}, {x});
+  const Step longer = sketch.compute("long", 0, 3, {}, {x});
+  for (int i = 0; i < 150'000; ++i) {
+    sketch.program.steps.push_back(shorter);
+    sketch.program.steps.push_back(longer);
+  }
+  sketch.program.steps.push_back(copy({{x, sketch.buffer("y", 1)}}));
   const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
-  EXPECT_TRUE(timeline.events_cut);
-  EXPECT_EQ(timeline.events.size(), 200'000U);
-  EXPECT_DOUBLE_EQ(timeline.makespan, 900'000 * kMicro);
+  EXPECT_GT(timeline.joined_below, 4 * kMicro);
+  EXPECT_LT(timeline.events.size(), 200'000U);
+  EXPECT_EQ(timeline.events.front().name, "long and 3 more");
+  EXPECT_DOUBLE_EQ(timeline.makespan, 600'001 * kMicro);
+  double seconds = 0;
+  for (const sim::Event& event : timeline.events) {
+    if (event.processor == 0) seconds += event.end - event.start;
+    EXPECT_EQ(event.flow < 0, timeline.events.back().flow < 0 || event.activity == sim::Activity::Compute);
+    EXPECT_TRUE(event.on_path);
+  }
+  EXPECT_NEAR(seconds, timeline.makespan, 1e-9);
 }
 
 TEST(Events, DrawTheMemoryOverTime) {
