@@ -7,6 +7,11 @@ Work work_of(const TypedOp& op) {
   for (std::size_t i = 0; i < op.op.formal_inputs(); ++i) {
     if (op.has_input(i) && op.input(i).is_tensor() && !op.input(i).has_rank) return {};
   }
+  // What inference has refused inside a body gives no rank, and its inputs need not fit each other.
+  for (std::size_t i = 0; i < op.output_types.size(); ++i) {
+    const Type& type = op.output_types[i];
+    if (op.op.outputs[i].valid() && type.is_tensor() && !type.has_rank) return {};
+  }
   return op.op.spec->work(op);
 }
 

@@ -85,13 +85,16 @@ void count_from(const GramTree<Word>& tree, std::span<const Word> words, std::si
 template <class Word>
 void count_row(const GramTree<Word>& tree, const GramRules& rules, std::span<const Word> words,
                float* counts) {
+  std::vector<std::size_t> starts;  // of words that an n-gram begins with
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (tree.after(tree.root(), words[i]) != nullptr) starts.push_back(i);
+  }
   std::int64_t shortest = rules.shortest;
   // No two words are farther apart than the row is long.
   const std::int64_t most = std::min(rules.most_skipped, std::ssize(words));
   for (std::int64_t step = 1; step <= most + 1 && shortest <= rules.longest; ++step) {
-    for (std::size_t first = 0; first < words.size(); ++first) {
+    for (const std::size_t first : starts)
       count_from(tree, words, first, step, shortest, rules.longest, counts);
-    }
     // A single word has nothing to skip: it is counted once.
     shortest = std::max<std::int64_t>(shortest, 2);
   }

@@ -12,8 +12,11 @@
 namespace podium {
 namespace {
 
+// Where devices of a cut meet, the host dispatches on, so that a block may last no longer than its kernels.
 double seconds_of(const executor::Block& block, const Strategy& strategy, const device::Device& device) {
-  return sim::block_cost(block, device, device.tiles - strategy.io_tiles, strategy.outlining).seconds;
+  const sim::BlockCost cost =
+      sim::block_cost(block, device, device.tiles - strategy.io_tiles, strategy.outlining);
+  return strategy.cuts_tensors() ? cost.kernel_seconds : cost.seconds;
 }
 
 void add(schedule::ChunkTimes& times, schedule::Pass pass, double seconds) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/work.h"
+
 namespace podium::sim {
 namespace {
 
@@ -18,6 +20,10 @@ std::string type_of_kernel(const ir::Graph& graph, const KernelTime& kernel) {
 
 // Bytes of what comes from outside the kernel and of what it makes.
 double bytes_of_kernel(const ir::Graph& graph, const KernelTime& kernel) {
+  if (kernel.ops.size() == 1) {
+    const ir::Work work = ir::work_of(ir::TypedOp(graph, graph.ops[kernel.ops.front()]));
+    if (work.bytes > 0) return work.bytes;
+  }
   std::set<ir::ValueId> made;
   std::set<ir::ValueId> seen;
   double bytes = 0;

@@ -265,12 +265,13 @@ double rearrange_cycles(const TypedOp& op, const Device& device) {
   return width >= 4 ? device.rearrangement.single : device.rearrangement.half;
 }
 
-OpCost moving_cost(const TypedOp& op, const Device& device, int tiles) {
+// `counted`: bytes that the op reads and writes; 0 where its row counts none.
+OpCost moving_cost(const TypedOp& op, double counted, const Device& device, int tiles) {
   const double part = output_bytes(op) / tiles;
   const double received = std::min(part, input_bytes(op));
   VectorWork work{.received_bytes = received,
                   .copied_bytes = part * rearrange_cycles(op, device) * device.copy_bytes_per_cycle};
-  if (!device.synchronous) work.bytes = input_bytes(op) + output_bytes(op);
+  if (!device.synchronous) work.bytes = counted > 0 ? counted : input_bytes(op) + output_bytes(op);
   return vector_cost(work, device, tiles);
 }
 
@@ -281,7 +282,7 @@ OpCost plain_cost(const TypedOp& op, const Device& device, int tiles) {
   if (is_free || op.output_types.empty()) return {};
   // Where, Cast and their like find their operands where the result will be.
   const bool stays = op.op.spec->category == ir::Category::Elementwise;
-  if (counted.flop == 0 && !stays) return moving_cost(op, device, tiles);
+  if (counted.flop == 0 && !stays) return moving_cost(op, counted.bytes, device, tiles);
   VectorWork work{.bytes = counted.bytes, .flop = counted.flop, .element_bytes = element_bytes(op)};
   const bool has_rank = !op.input_types.empty() && op.input(0).is_tensor() && op.input(0).has_rank;
   if (has_rank && !device.synchronous) work.bytes += (operand_reads(op, device) - 1) * bytes_of(op.input(0));

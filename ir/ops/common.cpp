@@ -109,6 +109,12 @@ double io_bytes(const TypedOp& op) {
 }
 
 Work work_of_moving(const TypedOp& op) { return {.flop = 0, .bytes = io_bytes(op)}; }
+Work work_of_picking(const TypedOp& op) {
+  const auto data = static_cast<double>(packed_bytes(op.input(0)));
+  double given = 0;
+  for (const Type& type : op.output_types) given += static_cast<double>(packed_bytes(type));
+  return {.flop = 0, .bytes = io_bytes(op) - std::max(0.0, data - given)};
+}
 Work no_work(const TypedOp& /*op*/) { return {}; }
 
 }  // namespace podium::ir

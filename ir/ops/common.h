@@ -70,6 +70,8 @@ Work work_per_element(const TypedOp& op) {
 }
 /// Moves bytes, computes nothing.
 Work work_of_moving(const TypedOp& op);
+/// Moves bytes, and reads no more of its first input than it gives.
+Work work_of_picking(const TypedOp& op);
 /// Neither moves nor computes: a view or a question about shapes.
 Work no_work(const TypedOp& op);
 

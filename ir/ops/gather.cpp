@@ -231,7 +231,7 @@ OpSpec gather_row(std::string_view name, std::string_view attribute, InferFuncti
           .types = kDataAndIndices,
           .attributes = {with_default(attribute, std::int64_t{0})},
           .infer = infer,
-          .work = work_of_moving,
+          .work = work_of_picking,
           .samples = samples};
 }
 

@@ -223,7 +223,7 @@ OpSpec slice_row() {
           .outputs = {{"output"}},
           .types = {{'T', kAnyType}, {'I', kIndices}},
           .infer = infer_slice,
-          .work = work_of_moving,
+          .work = work_of_picking,
           .hands_on = takes_all,
           .samples = slice_samples};
 }

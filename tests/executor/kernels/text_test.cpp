@@ -132,5 +132,22 @@ TEST(TfIdfVectorizer, SkipsNoFartherThanTheTextIsLong) {
             3);
 }
 
+// Of each skip only the words that an n-gram begins with are looked at, or this were 4e10 words.
+TEST(TfIdfVectorizer, FindsAPairAtTheEndsOfALongText) {
+  std::vector<std::int64_t> text(200'000, 0);
+  text.front() = 1;
+  text.back() = 2;
+  EXPECT_EQ(testing::run_op("TfIdfVectorizer", {Tensor::ints(text)},
+                            {{"mode", std::string("TF")},
+                             {"min_gram_length", std::int64_t{2}},
+                             {"max_gram_length", std::int64_t{2}},
+                             {"max_skip_count", std::int64_t{1} << 62},
+                             {"ngram_counts", ir::IntList{0, 0}},
+                             {"ngram_indexes", ir::IntList{0}},
+                             {"pool_int64s", ir::IntList{1, 2}}})
+                .data<float>()[0],
+            1);
+}
+
 }  // namespace
 }  // namespace podium::kernels

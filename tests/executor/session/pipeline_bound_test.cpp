@@ -56,6 +56,20 @@ TEST(PipelineBound, NoSessionIsBelow) {
   EXPECT_EQ(seen, 30);
 }
 
+// The host dispatches on while devices of a cut meet, so that blocks are shorter than by themselves.
+TEST(PipelineBound, NoSessionOfCutStagesIsBelow) {
+  device::Device device = *device::find_preset("a100-80");
+  device.dispatch_seconds = 56e-6;
+  for (const int accumulation : {2, 8, 64}) {
+    TrainingOptions options = options_for(PipelineOrder::OneForwardOneBackward, 1, device);
+    options.session.strategy.tensor_parallel.devices = 2;
+    options.session.strategy.accumulation_factor = accumulation;
+    const TrainingSession session(small_gpt2(), options);
+    ASSERT_TRUE(session.bound());
+    EXPECT_LE(session.bound()->makespan, session.timeline()->makespan) << accumulation;
+  }
+}
+
 // The list scheduler goes by times without links, and so loses to ZB-H2 on GPUs where an embedding that is
 // the head, too, has a large gradient to send. The clock of the session knows links.
 TEST(PipelineBound, ListIsNotSlowerThanOtherOrders) {

@@ -258,6 +258,18 @@ TEST(OpCost, OfAMachineWithSharedMemoryIsARoofline) {
   EXPECT_NEAR(cached.seconds, add.seconds / gpu.cache_speed, 1e-9);
 }
 
+TEST(OpCost, OfRowsThatAreLookedUpDoesNotGrowWithTheTable) {
+  const auto seconds = [&](int rows) {
+    return cost_of(fmt::format("g (float[{}, 768] table, int64[128] ids) => (float[128, 768] y)"
+                               " {{ y = Gather(table, ids) }}",
+                               rows),
+                   preset("h100"))
+        .seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds(1'000), seconds(1'000'000));
+  EXPECT_GT(seconds(1'000), seconds(1));  // of which less is read
+}
+
 TEST(OpCost, OfALongProductIsItsShareOfThePeak) {
   const Device& gpu = preset("gpu-node-8");
   const OpCost product = cost_of(
