@@ -1,3 +1,5 @@
+// Counts the n-grams of a pool in rows of words. The pool is a tree of words; from each word of a row that an n-gram
+// begins with the tree is gone down, for each skip once.
 #include "executor/kernels/tf_idf.h"
 
 #include <algorithm>
