@@ -15,7 +15,7 @@ namespace podium::kernels {
 namespace {
 
 bool truth(const Datum& datum) {
-  if (!datum.is_tensor() || datum.tensor.size() != 1) {
+  if (!datum.is_tensor() || datum.tensor.type() != DataType::Bool || datum.tensor.size() != 1) {
     throw Error("the condition is {}, one bool needed", to_string(type_of(datum)));
   }
   return *datum.tensor.data<bool>();

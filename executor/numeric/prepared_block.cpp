@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "executor/kernels/fused/fused.h"
+#include "executor/kernels/tools/gives_nothing.h"
 #include "executor/kernels/tools/moment.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/numeric/arena_plan.h"
@@ -160,6 +161,7 @@ struct PreparedBlock::State {
     context.body_preparer = [this](const Graph& body) { return body_runner(body); };
     context.seed = options.seed;
     task.run = task.kernel->prepare(context);
+    if (kernels::gives_nothing(*task.op, context.output_types)) task.run = [](const kernels::RunContext&) {};
     working->need_scratch(context.scratch_bytes);
   }
 

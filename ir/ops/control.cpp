@@ -128,7 +128,8 @@ Type scalar_or_one(const Type& declared, DataType element) {
 }
 
 bool is_constant_true(const Tensor* condition) {
-  return condition != nullptr && condition->size() == 1 && *condition->data<bool>();
+  return condition != nullptr && condition->type() == DataType::Bool && condition->size() == 1 &&
+         *condition->data<bool>();
 }
 
 // True when the body hands on its condition or says true.
@@ -186,6 +187,9 @@ void infer_loop(InferContext& context) {
   for (std::size_t i = 0; i < states; ++i) formal.push_back(context.input(2 + i));
   const std::vector<Type> outputs = infer_loop_body(context, formal, 2, 1, states, trips_of_loop(context));
   check_output_count(context, "body, beside its condition,", outputs.size() - 1);
+  if (const Type& goes_on = outputs[0];
+      goes_on.element != DataType::Undefined && goes_on.element != DataType::Bool)
+    throw Error("body gives its condition as {}, one bool needed", to_string(goes_on));
   for (std::size_t i = 0; i < states; ++i) context.set_output(i, formal[2 + i]);
   const std::int64_t trips = known_trips(context);
   for (std::size_t i = states; i + 1 < outputs.size(); ++i) {

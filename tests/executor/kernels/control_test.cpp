@@ -150,6 +150,14 @@ TEST(Loop, StopsWhenTheBodySaysSo) {
   EXPECT_EQ(values<std::int64_t>(y[1]), (Ints{0, 1, 4, 9}));
 }
 
+TEST(Loop, RefusesABodyThatGivesNoCondition) {
+  EXPECT_THAT(
+      error_of("g (int64 m, float[2] x) => (float[2] y) { y = Loop (m, , x) <body = b (int64 i, bool on,"
+               " float[2] v) => (int64 i, float[2] w) { w = Neg (v) }> }",
+               {number(3), tensor<float>({2}, {1, 2})}),
+      HasSubstr("body gives its condition as int64[], one bool needed"));
+}
+
 TEST(Loop, StopsAfterTheMostTrips) {
   const auto y = run_text(loop_text(""), {number(2), truth(true), number(0)});
   EXPECT_EQ(values<std::int64_t>(y[0]), (Ints{2}));

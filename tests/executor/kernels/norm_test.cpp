@@ -254,5 +254,13 @@ TEST(Dropout, RefusesARatioOfOne) {
                Error);
 }
 
+// 2^40 rows of nothing: an op whose outputs have no elements does not run.
+TEST(Softmax, OfNothingEndsAtOnce) {
+  const std::int64_t rows = std::int64_t{1} << 40;
+  const auto y = run_text("g (float[N, 0, 2] x) => (float[N, 0, 2] y) { y = Softmax <axis = 1> (x) }",
+                          {Tensor(ir::DataType::Float, {rows, 0, 2})});
+  EXPECT_EQ(y[0].tensor.dims(), (ir::Dims{rows, 0, 2}));
+}
+
 }  // namespace
 }  // namespace podium::testing
