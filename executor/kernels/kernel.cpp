@@ -76,8 +76,8 @@ std::vector<Datum> evaluate(const ir::Op& op, std::span<const Datum> inputs) {
     if (type.is_static()) results[i] = Tensor(type.element, type.dims);
     outputs[i] = &results[i];
   }
-  const PreparedKernel run = kernel->prepare(context);
   if (gives_nothing(op, context.output_types)) return results;
+  const PreparedKernel run = kernel->prepare(context);
   std::vector<std::byte> scratch(context.scratch_bytes + 64);
   const auto address = reinterpret_cast<std::uintptr_t>(scratch.data());
   run({pointers, outputs, scratch.data() + (64 - address % 64) % 64});

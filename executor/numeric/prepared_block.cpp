@@ -160,8 +160,11 @@ struct PreparedBlock::State {
     context.output_types = std::move(typed.output_types);
     context.body_preparer = [this](const Graph& body) { return body_runner(body); };
     context.seed = options.seed;
+    if (kernels::gives_nothing(*task.op, context.output_types)) {
+      task.run = [](const kernels::RunContext&) {};
+      return;
+    }
     task.run = task.kernel->prepare(context);
-    if (kernels::gives_nothing(*task.op, context.output_types)) task.run = [](const kernels::RunContext&) {};
     working->need_scratch(context.scratch_bytes);
   }
 
