@@ -2,7 +2,6 @@
 #include "ir/copy_elements.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 namespace podium::ir {

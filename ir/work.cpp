@@ -9,8 +9,7 @@ Work work_of(const TypedOp& op) {
   }
   // What inference has refused inside a body gives no rank, and its inputs need not fit each other.
   for (std::size_t i = 0; i < op.output_types.size(); ++i) {
-    const Type& type = op.output_types[i];
-    if (op.op.outputs[i].valid() && type.is_tensor() && !type.has_rank) return {};
+    if (op.has_output(i) && op.output(i).is_tensor() && !op.output(i).has_rank) return {};
   }
   return op.op.spec->work(op);
 }

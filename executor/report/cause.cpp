@@ -158,13 +158,14 @@ std::string cause_sentence(const sim::Timeline& timeline) {
   return fmt::format("{} of the step is {}", percentage(all.front().share), all.front().text);
 }
 
+namespace {
+
+// "ipu 3 storing logits to the host"
 std::string text_of(const PathPart& part, device::ProcessorKind kind) {
   const auto [before, after] = verb_of(part.activity);
   return fmt::format("{} {} {}{}{}", name_of(kind, part.processor), before, part.name,
                      receiver_of(part, kind), after);
 }
-
-namespace {
 
 // "waiting for data, 31.0%": the largest of what an array counts.
 template <class Kind, std::size_t kCount>

@@ -33,7 +33,4 @@ std::string path_table(const sim::Timeline& timeline, std::size_t width);
 /// otherwise; --explain.
 std::string idle_table(const sim::Timeline& timeline, std::size_t width);
 
-/// One part: "ipu 3 storing logits to the host".
-std::string text_of(const sim::PathPart& part, device::ProcessorKind kind);
-
 }  // namespace podium::report

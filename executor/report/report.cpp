@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "executor/device/fields.h"
 #include "executor/report/cause.h"
 #include "executor/report/names.h"
 #include "executor/report/table.h"

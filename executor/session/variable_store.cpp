@@ -3,7 +3,6 @@
 #include "executor/session/variable_store.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "annotate/metadata.h"
 #include "ir/copy_elements.h"

@@ -127,9 +127,8 @@ std::vector<bool> find_long_row_ops(const ir::Graph& graph, const device::Device
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Op& op = graph.ops[i];
     if (!row_ops[i] || op.is("BatchNormalization")) continue;
-    const bool reduces = op.spec->name.starts_with("Reduce") && !goes_across_rows(graph, op);
-    found[i] =
-        operand_reads(ir::TypedOp(graph, op), device) > 1 || (reduces && reduces_much(graph, op, device));
+    found[i] = operand_reads(ir::TypedOp(graph, op), device) > 1 ||
+               (!goes_across_rows(graph, op) && reduces_much(graph, op, device));
     if (found[i] && !op.name.empty()) nodes.insert(op.name);
   }
   for (std::size_t i = 0; i < found.size(); ++i) found[i] = found[i] || nodes.contains(graph.ops[i].name);

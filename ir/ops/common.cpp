@@ -101,19 +101,22 @@ OpSpec with_total(TotalRule total, OpSpec row) {
   return row;
 }
 
-double io_bytes(const TypedOp& op) {
+namespace {
+
+double bytes_of(const std::vector<Type>& types) {
   double total = 0;
-  for (const Type& type : op.input_types) total += static_cast<double>(packed_bytes(type));
-  for (const Type& type : op.output_types) total += static_cast<double>(packed_bytes(type));
+  for (const Type& type : types) total += static_cast<double>(packed_bytes(type));
   return total;
 }
+
+}  // namespace
+
+double io_bytes(const TypedOp& op) { return bytes_of(op.input_types) + bytes_of(op.output_types); }
 
 Work work_of_moving(const TypedOp& op) { return {.flop = 0, .bytes = io_bytes(op)}; }
 Work work_of_picking(const TypedOp& op) {
   const auto data = static_cast<double>(packed_bytes(op.input(0)));
-  double given = 0;
-  for (const Type& type : op.output_types) given += static_cast<double>(packed_bytes(type));
-  return {.flop = 0, .bytes = io_bytes(op) - std::max(0.0, data - given)};
+  return {.flop = 0, .bytes = io_bytes(op) - std::max(0.0, data - bytes_of(op.output_types))};
 }
 Work no_work(const TypedOp& /*op*/) { return {}; }
 

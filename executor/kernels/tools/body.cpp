@@ -1,7 +1,8 @@
 #include "executor/kernels/tools/body.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "ir/copy_elements.h"
 
 namespace podium::kernels {
 namespace {
@@ -18,17 +19,6 @@ struct OuterValues {
     inner = ir::element_count(Dims(at + 1, dims.end()));
   }
 };
-
-void copy_elements(const Tensor& from, std::int64_t from_index, Tensor& to, std::int64_t to_index,
-                   std::int64_t count) {
-  if (from.type() == DataType::String) {
-    std::copy_n(from.data<std::string>() + from_index, count, to.data<std::string>() + to_index);
-    return;
-  }
-  const std::size_t bytes = storage_bytes(from.type());
-  std::memcpy(static_cast<std::byte*>(to.raw()) + to_index * bytes,
-              static_cast<const std::byte*>(from.raw()) + from_index * bytes, count * bytes);
-}
 
 }  // namespace
 

@@ -8,7 +8,7 @@ import {facts, memoryShare, originOfComparison, timeBars, whatIfs} from "./overv
 import {byteCount, duration, percentage, rate, shortText} from "./format.js";
 import {unfolded} from "./run_data.js";
 import {table} from "./table.js";
-import {logarithmicTicks, roundTicks} from "./ticks.js";
+import {logarithmicTicks, roundTicks, withoutZeros} from "./ticks.js";
 import {onOneAxis} from "./together.js";
 import {setView, viewOf} from "./view.js";
 
@@ -81,7 +81,7 @@ function points(rows, picked, pick) {
       svg(
         "text",
         {x: x(time), y: kPointsHeight - 26, "text-anchor": "middle"},
-        duration(time).replace(/\.0+ /, " "),
+        withoutZeros(duration(time)),
       ),
     );
   drawing.append(

@@ -6,7 +6,7 @@ import {kHoldings} from "./colours.js";
 import {byteCount, duration} from "./format.js";
 import {alikeProcessors, processorLabel, processorWord} from "./processors.js";
 import {table} from "./table.js";
-import {byteTickLabel, byteTicks, timeTicks} from "./ticks.js";
+import {byteTicks, timeTicks, withoutZeros} from "./ticks.js";
 import {setView, viewOf} from "./view.js";
 
 const kLeft = 76;
@@ -50,7 +50,7 @@ function drawCurve(context, width, height, points, end, capacity, moment) {
   }
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = colour("ink");
-  for (const bytes of byteTicks(top * 0.97, 5)) context.fillText(byteTickLabel(bytes), 2, y(bytes) + 4);
+  for (const bytes of byteTicks(top * 0.97, 5)) context.fillText(withoutZeros(byteCount(bytes)), 2, y(bytes) + 4);
   for (const [time, label] of timeTicks(0, end, (width - kLeft) / 110)) {
     const x = kLeft + (time / end) * (width - kLeft);
     if (x < width - 50) context.fillText(label, x, height - 4);

@@ -11,7 +11,7 @@ function objectsOf({keys, rows}) {
 /// The report with one entry for each processor, and for each op of each processor.
 export function unfolded(report) {
   const each = (entries) =>
-    (entries ?? []).flatMap((one) => one.processors.map((number) => ({...one, processor: number})));
+    entries.flatMap((one) => one.processors.map((number) => ({...one, processor: number})));
   const processors = each(report.processors).sort((a, b) => a.processor - b.processor);
   return {...report, processors, ops: each(report.ops ? objectsOf(report.ops) : [])};
 }

@@ -40,10 +40,9 @@ export function byteTicks(high, most) {
   return roundTicks(0, high / unit, most).map((count) => count * unit);
 }
 
-/// "200 MiB"
-export function byteTickLabel(bytes) {
-  const power = bytes > 0 ? Math.max(0, Math.min(4, Math.floor(Math.log2(bytes) / 10))) : 0;
-  return `${Number((bytes / 1024 ** power).toPrecision(4))} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+/// "200 MiB" of "200.00 MiB".
+export function withoutZeros(text) {
+  return text.replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
 }
 
 /// Times in nanoseconds as [time, "1.5 ms"], all with the digits that tell them apart.

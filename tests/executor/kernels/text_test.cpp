@@ -119,34 +119,27 @@ TEST(TfIdfVectorizer, RefusesAColumnBehindWhichNoNumberIsLeft) {
   }
 }
 
-TEST(TfIdfVectorizer, SkipsNoFartherThanTheTextIsLong) {
-  EXPECT_EQ(testing::run_op("TfIdfVectorizer", {Tensor::ints({1, 2, 1, 2})},
-                            {{"mode", std::string("TF")},
-                             {"min_gram_length", std::int64_t{2}},
-                             {"max_gram_length", std::int64_t{2}},
-                             {"max_skip_count", std::int64_t{1} << 62},
-                             {"ngram_counts", ir::IntList{0, 0}},
-                             {"ngram_indexes", ir::IntList{0}},
-                             {"pool_int64s", ir::IntList{1, 2}}})
-                .data<float>()[0],
-            3);
+// How often 1 stands before 2 in the text, at any distance.
+float pairs_in(const std::vector<std::int64_t>& text) {
+  return testing::run_op("TfIdfVectorizer", {Tensor::ints(text)},
+                         {{"mode", std::string("TF")},
+                          {"min_gram_length", std::int64_t{2}},
+                          {"max_gram_length", std::int64_t{2}},
+                          {"max_skip_count", std::int64_t{1} << 62},
+                          {"ngram_counts", ir::IntList{0, 0}},
+                          {"ngram_indexes", ir::IntList{0}},
+                          {"pool_int64s", ir::IntList{1, 2}}})
+      .data<float>()[0];
 }
+
+TEST(TfIdfVectorizer, SkipsNoFartherThanTheTextIsLong) { EXPECT_EQ(pairs_in({1, 2, 1, 2}), 3); }
 
 // Of each skip only the words that an n-gram begins with are looked at, or this were 4e10 words.
 TEST(TfIdfVectorizer, FindsAPairAtTheEndsOfALongText) {
   std::vector<std::int64_t> text(200'000, 0);
   text.front() = 1;
   text.back() = 2;
-  EXPECT_EQ(testing::run_op("TfIdfVectorizer", {Tensor::ints(text)},
-                            {{"mode", std::string("TF")},
-                             {"min_gram_length", std::int64_t{2}},
-                             {"max_gram_length", std::int64_t{2}},
-                             {"max_skip_count", std::int64_t{1} << 62},
-                             {"ngram_counts", ir::IntList{0, 0}},
-                             {"ngram_indexes", ir::IntList{0}},
-                             {"pool_int64s", ir::IntList{1, 2}}})
-                .data<float>()[0],
-            1);
+  EXPECT_EQ(pairs_in(text), 1);
 }
 
 }  // namespace
