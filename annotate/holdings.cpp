@@ -265,17 +265,15 @@ void Holdings::split(const Source& from, std::int64_t axis, const std::vector<Bo
   out_.ops.push_back(std::move(op));
 }
 
-// An update's few bytes move as they are, and a phase keeps what other phases made where each device reads
-// it.
-bool Holdings::may_meet(ValueId id, Context context) const {
+bool Holdings::may_meet(ValueId id) const {
   const Held& held = held_[id];
-  return context == Context::MicroBatch && plan_.placement.phases <= 1 && !held.everywhere.valid() &&
-         !held.is_variable && (ir::kNumeric | ir::kBool).contains(type(id).element);
+  return !held.everywhere.valid() && !held.is_variable &&
+         (ir::kNumeric | ir::kBool).contains(type(id).element);
 }
 
 // Brings what collectives can, to some of the devices or to all.
 bool Holdings::exchange_in_groups(ValueId id, const Boxes& wanted, Context context) {
-  if (!may_meet(id, context) || held_[id].place.group != place_.group) return false;
+  if (!may_meet(id) || held_[id].place.group != place_.group) return false;
   Boxes needed = wanted;
   for (int device = 0; device < devices_; ++device) {
     if (needed[device] && known(id, device, *needed[device], context)) needed[device].reset();
@@ -293,8 +291,8 @@ bool Holdings::exchange_in_groups(ValueId id, const Boxes& wanted, Context conte
 // that is its own, and those who receive gather the parts.
 bool Holdings::send_in_parts(ValueId id, const Boxes& wanted, Context context) {
   const Held& held = held_[id];
-  const bool may_cross = plan_.sends == Sends::InParts && devices_ > 1 && may_meet(id, context) &&
-                         !is_sum(held) && held.place.group != place_.group;
+  const bool may_cross = plan_.sends == Sends::InParts && devices_ > 1 && may_meet(id) && !is_sum(held) &&
+                         held.place.group != place_.group;
   if (!may_cross) return false;
   const Box all = whole_box(type(id).dims);
   GroupExchange gather{.kind = ExchangeKind::AllGather};

@@ -140,7 +140,7 @@ class Holdings {
   ir::ValueId join(ir::ValueId id, const std::vector<int>& sources, int device, const Box& box,
                    Context context);
   void split(const Source& from, std::int64_t axis, const std::vector<Box>& boxes, Context context);
-  bool may_meet(ir::ValueId id, Context context) const;
+  bool may_meet(ir::ValueId id) const;
   std::optional<ir::ValueId> known(ir::ValueId id, int device, const Box& box, Context context) const;
   bool exchange_in_groups(ir::ValueId id, const Boxes& wanted, Context context);
   bool send_in_parts(ir::ValueId id, const Boxes& wanted, Context context);

@@ -116,10 +116,11 @@ std::vector<Step> Remote::bring(ValueId value, int processor, const TensorLocati
   return steps;
 }
 
-void Remote::bring_weights(const Part& part, int processor, int offset, std::vector<TimedStep>& steps) {
-  for (ValueId id : part.reads) {
+void Remote::bring_weights(const Part& part, int offset, std::vector<TimedStep>& steps) {
+  for (std::size_t i = 0; i < part.reads.size(); ++i) {
+    const ValueId id = part.reads[i];
     if (!weight(id)) continue;
-    for (Step& step : bring(id, processor, *weight(id))) steps.push_back({offset, std::move(step)});
+    for (Step& step : bring(id, reader_of(part, i), *weight(id))) steps.push_back({offset, std::move(step)});
   }
 }
 

@@ -34,7 +34,7 @@ class Remote {
   /// is loaded there. Each call brings it anew, into buffers of its own: `w__l0`, `w__g0`, then `w__l1`, ...
   std::vector<executor::Step> bring(ir::ValueId value, int processor, const ir::TensorLocation& location);
   /// The same for every weight that a part reads and steps have to bring, added to `steps` in cycle `offset`.
-  void bring_weights(const Part& part, int processor, int offset, std::vector<TimedStep>& steps);
+  void bring_weights(const Part& part, int offset, std::vector<TimedStep>& steps);
   /// The steps that store an activation in its processor's streaming memory.
   std::vector<executor::Step> store(ir::ValueId value, int processor, const ir::TensorLocation& location);
 

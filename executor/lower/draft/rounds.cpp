@@ -26,8 +26,8 @@ void cut_into_rounds(const PlacedGraph& placed, ir::IdMap<ir::OpId, Turn>& turns
   ir::IdMap<ir::OpId, int> before(std::ssize(graph.ops), 0);
   int most = 1;
   for (ir::OpId op : graph.op_ids()) {
-    if (turns[op].work != Work::MicroBatch) continue;
     if (ir::exchanges_in_group(graph[op])) turns[op].meeting = Meeting::OfGroup;
+    if (turns[op].work != Work::MicroBatch) continue;
     for (ir::ValueId id : inputs_of(graph[op])) {
       const ir::OpId made = producer[id];
       if (!made.valid() || !share_turn(turns[made], turns[op])) continue;

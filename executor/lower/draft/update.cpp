@@ -39,10 +39,11 @@ UpdateSteps::UpdateSteps(Draft& draft, HostIo& io, Places places)
 }
 
 void UpdateSteps::add(Part& part, const std::string& name) {
-  const int processor = part.turn.processor;
   if (draft_.strategy.replicas > 1) reduce_off_chip(part);
   CopyBetweenProcessors copy;
-  for (ValueId id : part.reads) {
+  for (std::size_t i = 0; i < part.reads.size(); ++i) {
+    const ValueId id = part.reads[i];
+    const int processor = reader_of(part, i);
     std::vector<int>& places = places_(id);
     if (std::find(places.begin(), places.end(), processor) != places.end()) continue;
     if (draft_.variables.is_hyper_parameter(id)) {
@@ -54,11 +55,13 @@ void UpdateSteps::add(Part& part, const std::string& name) {
     places.push_back(processor);
   }
   if (!copy.transfers.empty()) steps_.push_back({.action = std::move(copy)});
-  steps_.push_back(draft_.compute(draft_.add_block(part, name), part));
+  const std::vector<int> makers = makers_of(part);
+  std::ranges::move(draft_.run(part, name), std::back_inserter(steps_));
   CopyBetweenProcessors updated;
-  for (ValueId id : part.writes) {
-    places_(id).push_back(processor);
-    io_.store(id, processor, steps_);
+  for (std::size_t i = 0; i < part.writes.size(); ++i) {
+    const ValueId id = part.writes[i];
+    places_(id).push_back(makers[i]);
+    io_.store(id, makers[i], steps_);
     std::ranges::move(draft_.transfers_to_copies(id), std::back_inserter(updated.transfers));
   }
   if (!updated.transfers.empty()) steps_.push_back({.action = std::move(updated)});

@@ -153,7 +153,8 @@ class Copier {
     for (OpId id : passes_.ids()) {
       PlacedOp one = ops_[id];
       if (passes_[id] == Pass::Backward) {
-        for (ValueId& input : one.op.inputs) input = again(input, one.place);
+        for (std::size_t i = 0; i < one.op.inputs.size(); ++i)
+          one.op.inputs[i] = again(one.op.inputs[i], one.place_of_input(i));
       }
       placed_.append(std::move(one.op), one.place);
     }

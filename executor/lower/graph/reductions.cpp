@@ -52,7 +52,8 @@ void reduce_by_ops(PlacedGraph& placed, int replicas) {
       placed.training.reduces_by_mean ? CollectiveReduction::Mean : CollectiveReduction::Add;
   std::map<ValueId, ValueId> results;
   for (PlacedOp& one : placed.take_ops()) {
-    for (ValueId& id : one.op.inputs) {
+    for (std::size_t i = 0; i < one.op.inputs.size(); ++i) {
+      ValueId& id = one.op.inputs[i];
       if (!one.is_outer() || !is_reduced.contains(id)) continue;
       const auto [result, is_new] = results.try_emplace(id);
       if (is_new) {
@@ -62,7 +63,7 @@ void reduce_by_ops(PlacedGraph& placed, int replicas) {
         placed.append(
             collective_op(CollectiveKind::AllReduce, reduction,
                           group == groups.end() ? ir::ReplicaGroup{} : group->second, id, result->second),
-            one.place);
+            one.place_of_input(i));
       }
       id = result->second;
     }
@@ -81,12 +82,13 @@ void reduce_copies_of_what_others_read(PlacedGraph& placed) {
   const std::set<ValueId> is_reduced(reduced.begin(), reduced.end());
   std::map<ValueId, ValueId> copies;
   for (PlacedOp& one : placed.take_ops()) {
-    for (ValueId& id : one.op.inputs) {
+    for (std::size_t i = 0; i < one.op.inputs.size(); ++i) {
+      ValueId& id = one.op.inputs[i];
       if (!one.is_outer() || !is_reduced.contains(id) || !is_shared.contains(id)) continue;
       const auto [copy, is_new] = copies.try_emplace(id);
       if (is_new) {
         copy->second = placed.append_copy(id, graph.fresh_name(graph[id].name),
-                                          in_context(one.place, ir::Context::MicroBatch));
+                                          in_context(one.place_of_input(i), ir::Context::MicroBatch));
         std::replace(reduced.begin(), reduced.end(), id, copy->second);
       }
       id = copy->second;

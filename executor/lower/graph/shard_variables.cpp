@@ -53,7 +53,9 @@ class Sharder {
  private:
   void rewrite(PlacedOp one) {
     Op& op = one.op;
-    for (ValueId id : outputs_of(op)) made_at_.emplace(id, one.place);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (op.outputs[i].valid()) made_at_.emplace(op.outputs[i], one.place_of_output(i));
+    }
     const ValueId made = op.outputs.empty() ? ir::kNoValue : op.outputs[0];
     if (const auto found = plan_.on_parts.find(made); found != plan_.on_parts.end()) {
       const bool shares = !one.is_outer() && reads_velocity(op);
@@ -68,7 +70,8 @@ class Sharder {
     } else if (const auto sum = plan_.sums.find(made); sum != plan_.sums.end()) {
       add_sum(std::move(op), sum->second, one.place);
     } else {
-      for (ValueId& id : op.inputs) id = whole(id, one.place);
+      for (std::size_t i = 0; i < op.inputs.size(); ++i)
+        op.inputs[i] = whole(op.inputs[i], one.place_of_input(i));
       placed_.append(std::move(op), one.place);
     }
   }

@@ -169,6 +169,12 @@ int maker_of(const Part& part, std::size_t write) {
   return member_of(part, part.graph.outputs[write], &Op::outputs);
 }
 
+std::vector<int> makers_of(const Part& part) {
+  std::vector<int> makers;
+  for (std::size_t i = 0; i < part.writes.size(); ++i) makers.push_back(maker_of(part, i));
+  return makers;
+}
+
 std::string to_string(const Turn& turn) {
   std::string text;
   const auto add = [&](std::string_view what) { text.append(text.empty() ? "" : ", ").append(what); };

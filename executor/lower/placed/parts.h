@@ -68,6 +68,8 @@ struct PartOptions {
 /// The processor of a part that reads, or makes, a value: where processors meet, that of the value's member.
 int reader_of(const Part& part, std::size_t read);
 int maker_of(const Part& part, std::size_t write);
+/// Of each value that the part makes.
+std::vector<int> makers_of(const Part& part);
 
 /// Parts in an order in which they can run, each as large as that order allows: in a topological order that
 /// stays in a turn as long as it can, and then goes to the lowest turn that is ready. With whole turns, parts

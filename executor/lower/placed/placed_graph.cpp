@@ -18,6 +18,12 @@ std::string text_of(const ir::OpPlacement& place) {
 
 }  // namespace
 
+ir::OpPlacement PlacedOp::place_of_member(std::size_t member) const {
+  ir::OpPlacement own = place;
+  if (ir::exchanges_in_group(op)) own.processor = ir::group_processor(op, member);
+  return own;
+}
+
 PlacedGraph::PlacedGraph(ir::Training of, ir::Placement placed)
     : training(std::move(of)), placement(std::move(placed)) {
   IR_CHECK(placement.ops.size() == graph().ops.size(), "{} places for {} ops", placement.ops.size(),

@@ -15,6 +15,12 @@ struct PlacedOp {
   ir::OpPlacement place;
 
   bool is_outer() const { return place.context == ir::Context::Update; }
+  /// Where one of its operands is: of what a group exchanges on the member's processor.
+  ir::OpPlacement place_of_input(std::size_t index) const { return place_of_member(index); }
+  ir::OpPlacement place_of_output(std::size_t index) const { return place_of_member(index); }
+
+ private:
+  ir::OpPlacement place_of_member(std::size_t member) const;
 };
 
 /// An op and its place come and go together, so nothing keeps two lists in step. A graph that does not train

@@ -36,10 +36,16 @@ struct Stay {
   std::vector<int> early = {};     ///< of `reads`, those not only by an update
 };
 
+// Who makes a value, or loads it from the host.
+struct Maker {
+  int part = kNoPart;
+  int processor = 0;
+};
+
 class Planner {
  public:
   Planner(const Draft& draft, const Remote& remote, const std::vector<Part>& parts)
-      : draft_(draft), remote_(remote), parts_(parts), made_by_(std::ssize(draft.graph.values), kNoPart) {
+      : draft_(draft), remote_(remote), parts_(parts), made_by_(std::ssize(draft.graph.values)) {
     plan_.phases.resize(draft.placement.phases + 1);
     plan_.copies.resize(parts.size());
     plan_.host_loads.resize(parts.size());
@@ -47,8 +53,9 @@ class Planner {
 
   PhasePlan plan() {
     for (int p = 0; p < std::ssize(parts_); ++p) {
-      for (ValueId id : parts_[p].reads) use(id, p);
-      for (ValueId id : parts_[p].writes) make(id, p);
+      const Part& part = parts_[p];
+      for (std::size_t i = 0; i < part.reads.size(); ++i) use(part.reads[i], p, reader_of(part, i));
+      for (std::size_t i = 0; i < part.writes.size(); ++i) make(part.writes[i], p, maker_of(part, i));
     }
     const ir::IdMap<ValueId, ir::TensorLocation> activations = activation_locations();
     for (const Stay& stay : stays_) {
@@ -73,46 +80,46 @@ class Planner {
     return stays_[entry->second];
   }
 
-  void make(ValueId value, int part) {
+  void make(ValueId value, int part, int processor) {
     const Turn& turn = turn_of(part);
     if (const auto variable = draft_.variables.updated(value)) {
-      Stay& updated = stay(*variable, turn.processor);
+      Stay& updated = stay(*variable, processor);
       add_use(updated, turn.phase);
       updated.modified.push_back(turn.phase);
       for (int copy : draft_.variables.variable(*variable).copies) {
-        plan_.copies[part].push_back({value, copy, turn.phase});
+        plan_.copies[part].push_back({value, processor, copy, turn.phase});
         Stay& there = stay(*variable, copy);
         add_use(there, turn.phase);
         there.modified.push_back(turn.phase);
       }
     }
-    made_by_[value] = part;
-    stay(value, turn.processor).made = turn.phase;
+    made_by_[value] = {part, processor};
+    stay(value, processor).made = turn.phase;
   }
 
   static void add_use(Stay& here, int phase) {
     if (here.uses.empty() || here.uses.back() != phase) here.uses.push_back(phase);
   }
 
-  void use(ValueId value, int part) {
+  void use(ValueId value, int part, int processor) {
     if (draft_.variables.is_hyper_parameter(value)) return;
     const Turn& turn = turn_of(part);
     const bool is_variable = draft_.variables.is_variable(value);
-    if (is_variable && std::ranges::count(draft_.variables.processors(value), turn.processor) == 0) {
+    if (is_variable && std::ranges::count(draft_.variables.processors(value), processor) == 0) {
       throw Error(
           "variable '{}' is on ipu {} and read in phase {} on ipu {}: only weights have copies, all phases "
           "that use another variable must be on one processor",
-          draft_.graph[value].name, draft_.variables.variable(value).processor, turn.phase, turn.processor);
+          draft_.graph[value].name, draft_.variables.variable(value).processor, turn.phase, processor);
     }
-    const int& maker = made_by_[value];
-    if (maker == kNoPart && !remote_.weight(value) && !is_variable) {
-      plan_.host_loads[part].push_back(value);
-      make(value, part);
+    const Maker& maker = made_by_[value];
+    if (maker.part == kNoPart && !remote_.weight(value) && !is_variable) {
+      plan_.host_loads[part].push_back({value, processor});
+      make(value, part, processor);
     }
-    Stay& here = stay(value, turn.processor);
-    if (maker != kNoPart && here.made == kNever) {
-      here.made = turn_of(maker).phase;
-      plan_.copies[maker].push_back({value, turn.processor, turn.phase});
+    Stay& here = stay(value, processor);
+    if (maker.part != kNoPart && here.made == kNever) {
+      here.made = turn_of(maker.part).phase;
+      plan_.copies[maker.part].push_back({value, maker.processor, processor, turn.phase});
     }
     add_use(here, turn.phase);
     here.reads.push_back(turn.phase);
@@ -193,7 +200,7 @@ class Planner {
   const Remote& remote_;
   const std::vector<Part>& parts_;
   PhasePlan plan_;
-  ir::IdMap<ValueId, int> made_by_;  ///< the part, or kNoPart
+  ir::IdMap<ValueId, Maker> made_by_;
   std::vector<Stay> stays_;
   std::map<std::pair<ValueId, int>, std::size_t> stay_index_;
 };

@@ -16,9 +16,16 @@ struct Movement {
   ir::TensorLocation location = {};
 };
 
+/// A value that comes from the host to the processor that reads it first.
+struct PhaseInput {
+  ir::ValueId value;
+  int processor = 0;
+};
+
 /// A copy to a processor that reads the value in phase `first_use` or later.
 struct PhaseCopy {
   ir::ValueId value;
+  int from = 0;
   int to = 0;
   int first_use = 0;
 };
@@ -33,10 +40,10 @@ struct PhaseMovements {
 struct PhasePlan {
   /// Entry p + 1 is phase p; entry 0 is the virtual phase -1, in which only preloads are.
   std::vector<PhaseMovements> phases;
-  /// Per part: where to what it makes, or loads from the host, goes beside its own processor.
+  /// Per part: where to what it makes, or loads from the host, goes beside the processor that has it.
   std::vector<std::vector<PhaseCopy>> copies;
   /// Per part: the model's inputs that it loads from the host, being the first that reads them.
-  std::vector<std::vector<ir::ValueId>> host_loads;
+  std::vector<std::vector<PhaseInput>> host_loads;
 };
 
 /// A remote tensor stays on a processor in the phases that use it and up to two between; a longer gap means a

@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "executor/lower/draft/cut_update.h"
 #include "executor/lower/draft/host_io.h"
 #include "executor/lower/draft/remote.h"
+#include "executor/lower/draft/rounds.h"
 #include "executor/lower/program/stream_variables.h"
 #include "executor/lower/strategies/phase_plan.h"
 #include "executor/lower/strategies/slice_loops.h"
@@ -113,8 +115,11 @@ class PhaseWriter {
     if (in_slices_ && first < update) {
       add(run_slices(draft_, io_, slices_, parts_, {first, update, names}));
     } else {
-      for (std::size_t part = first; part < update; ++part)
-        run_part(phase, part, names[part - first], at_end);
+      for (std::size_t part = first; part < update;) {
+        const std::size_t count = length_of_round(std::span(parts_).subspan(part, update - part));
+        run_round(phase, part, count, std::span(names).subspan(part - first, count), at_end);
+        part += count;
+      }
     }
     std::vector<Movement> stores = movements.stores;
     std::vector<Movement> update_loads = movements.update_loads;
@@ -122,7 +127,7 @@ class PhaseWriter {
     const std::map<ValueId, std::size_t> last_user = last_users(update, last);
     for (std::size_t part = update; part < last; ++part) {
       bring_now(take(update_loads, variables_of(parts_[part])));
-      run_part(phase, part, names[part - first], at_end);
+      run_round(phase, part, 1, std::span(names).subspan(part - first, 1), at_end);
       if (schedule_is(PhaseSchedule::Interleaving)) store_now(stores, part, last_user);
     }
     if (schedule_is(PhaseSchedule::Batch)) start_preloads(movements.preloads, traffic);
@@ -176,8 +181,9 @@ class PhaseWriter {
     return way != ways_.end() ? way->second.store() : remote_.store(one.value, one.processor, one.location);
   }
   void load_hyper_parameters(const Part& part) {
-    const int processor = part.turn.processor;
-    for (ValueId id : part.reads) {
+    for (std::size_t i = 0; i < part.reads.size(); ++i) {
+      const ValueId id = part.reads[i];
+      const int processor = reader_of(part, i);
       if (draft_.variables.is_hyper_parameter(id) && loaded_once_.insert({id, processor}).second) {
         io_.load_once(id, processor);
       }
@@ -217,24 +223,32 @@ class PhaseWriter {
     return names;
   }
 
-  void run_part(int phase, std::size_t index, const std::string& name, CopyBetweenProcessors& at_end) {
-    Part& part = parts_[index];
-    const int processor = part.turn.processor;
-    for (ValueId id : plan_.host_loads[index]) io_.load(id, processor, offset_, beat_.steps);
-    add(draft_.compute(draft_.add_block(part, name), part));
-    for (ValueId id : part.writes) io_.store(id, processor, offset_, beat_.steps);
-    copy_out(phase, index, processor, at_end);
+  // Parts that run side by side. Inputs go to all that read them before the round runs, what it makes goes to
+  // its readers of the same phase in one exchange behind it.
+  void run_round(int phase, std::size_t first, std::size_t count, std::span<const std::string> names,
+                 CopyBetweenProcessors& at_end) {
+    CopyBetweenProcessors inputs;
+    CopyBetweenProcessors at_once;
+    for (std::size_t part = first; part < first + count; ++part) {
+      for (const PhaseInput& one : plan_.host_loads[part])
+        io_.load(one.value, one.processor, offset_, beat_.steps);
+      for (const PhaseCopy& one : plan_.copies[part]) {
+        const bool is_for_later = one.first_use > phase && !schedule_is(PhaseSchedule::Interleaving);
+        const bool is_input = one.first_use == phase && draft_.input_index(one.value) >= 0;
+        CopyBetweenProcessors& copy = is_for_later ? at_end : is_input ? inputs : at_once;
+        copy.transfers.push_back({{draft_.buffer(one.value, one.from)}, {draft_.buffer(one.value, one.to)}});
+      }
+    }
+    if (!inputs.transfers.empty()) add({.action = std::move(inputs)});
+    for (std::size_t part = first; part < first + count; ++part) run_part(parts_[part], names[part - first]);
+    if (!at_once.transfers.empty()) add({.action = std::move(at_once)});
   }
 
-  // Copies belong to the phase of their source; what the same phase reads cannot wait for its end.
-  void copy_out(int phase, std::size_t index, int processor, CopyBetweenProcessors& at_end) {
-    CopyBetweenProcessors at_once;
-    for (const PhaseCopy& one : plan_.copies[index]) {
-      const bool waits = one.first_use > phase && !schedule_is(PhaseSchedule::Interleaving);
-      (waits ? at_end : at_once)
-          .transfers.push_back({{draft_.buffer(one.value, processor)}, {draft_.buffer(one.value, one.to)}});
-    }
-    if (!at_once.transfers.empty()) add({.action = std::move(at_once)});
+  void run_part(Part& part, const std::string& name) {
+    const std::vector<int> makers = makers_of(part);
+    add(draft_.run(part, name));
+    for (std::size_t i = 0; i < part.writes.size(); ++i)
+      io_.store(part.writes[i], makers[i], offset_, beat_.steps);
   }
 
   Draft& draft_;
@@ -264,6 +278,7 @@ ir::IdMap<ir::OpId, Turn> turns_of_phases(const Draft& draft) {
     }
     turns.push_back(turn);
   }
+  cut_into_rounds(draft.placed, turns);
   return turns;
 }
 

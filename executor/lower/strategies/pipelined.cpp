@@ -79,10 +79,11 @@ class Pipelined {
   }
   /// What a stage updates as soon as it has the gradients.
   void add_update_of_stage(Part& part) {
-    for (ValueId id : part.reads) {
+    for (std::size_t i = 0; i < part.reads.size(); ++i) {
+      const ValueId id = part.reads[i];
       if (draft_.strategy.replicas == 1 || is_reduced_.erase(id) == 0) continue;
       beat_of(part.turn.stage)
-          .computes.push_back({offset(part.turn.stage), reduction(draft_, id, part.turn.processor)});
+          .computes.push_back({offset(part.turn.stage), reduction(draft_, id, reader_of(part, i))});
     }
     add({&part, 1});
     // In the exchange of its beat, so that a copy meets the versions that the owner would in the same stage.
@@ -130,10 +131,8 @@ class Pipelined {
 
   void compute(Part& part) {
     const int stage = part.turn.stage;
-    const int processor = part.turn.processor;
-    remote_.bring_weights(part, processor, offset(stage), beat_of(stage).computes);
-    std::vector<int> makers;
-    for (std::size_t i = 0; i < part.writes.size(); ++i) makers.push_back(maker_of(part, i));
+    remote_.bring_weights(part, offset(stage), beat_of(stage).computes);
+    const std::vector<int> makers = makers_of(part);
     for (executor::Step& run : draft_.run(part, name_of(part.turn))) {
       if (part.turn.work != Work::Update || draft_.facts.updates_in_stages) run.origin.stage = stage;
       beat_of(stage).computes.push_back({offset(stage), std::move(run)});

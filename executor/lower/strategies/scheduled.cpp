@@ -135,12 +135,10 @@ class Scheduled {
   static constexpr int kNowhere = -1;
 
   void compute(Part& part, int turnout, int stage, const std::string& name) {
-    const int processor = part.turn.processor;
-    std::vector<int> makers;
-    for (std::size_t i = 0; i < part.writes.size(); ++i) makers.push_back(maker_of(part, i));
+    const std::vector<int> makers = makers_of(part);
     std::vector<TimedStep> stores;
     std::vector<TimedStep> weights;
-    remote_.bring_weights(part, processor, 0, weights);
+    remote_.bring_weights(part, 0, weights);
     append(weights, turnouts_[turnout].steps);
     for (Step& step : draft_.run(part, name)) {
       step.origin.stage = stage;

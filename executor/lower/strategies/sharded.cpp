@@ -45,16 +45,15 @@ class Sharded {
   }
 
   void add(Part& part, const std::string& name) {
-    const int processor = part.turn.processor;
-    remote_.bring_weights(part, processor, io_.first_cycle(), beat_.steps);
-    bring_reads(part, processor);
+    remote_.bring_weights(part, io_.first_cycle(), beat_.steps);
+    bring_reads(part, part.turn.processor);
     compute(part, name);
   }
   /// Parts that run side by side, each on a processor of its own: what they read comes in one exchange.
   void add_round(std::span<Part> parts, std::int64_t first) {
     CopyBetweenProcessors copy;
     for (Part& part : parts) {
-      remote_.bring_weights(part, part.turn.processor, io_.first_cycle(), beat_.steps);
+      remote_.bring_weights(part, io_.first_cycle(), beat_.steps);
       for (std::size_t i = 0; i < part.reads.size(); ++i) bring(part.reads[i], reader_of(part, i), copy);
     }
     if (!copy.transfers.empty()) beat_.steps.push_back({io_.first_cycle(), {.action = std::move(copy)}});
@@ -67,8 +66,7 @@ class Sharded {
   std::vector<int>& places(ValueId id) { return is_on_[id]; }
 
   void compute(Part& part, const std::string& name) {
-    std::vector<int> makers;
-    for (std::size_t i = 0; i < part.writes.size(); ++i) makers.push_back(maker_of(part, i));
+    const std::vector<int> makers = makers_of(part);
     for (executor::Step& step : draft_.run(part, name))
       beat_.steps.push_back({io_.first_cycle(), std::move(step)});
     for (std::size_t i = 0; i < part.writes.size(); ++i) {

@@ -15,7 +15,10 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
+
+#include "executor/lower/draft/rounds.h"
 
 namespace podium::lower {
 
@@ -42,6 +45,7 @@ void add_once(std::vector<int>& to, int processor) {
 // Where a value is made, or loaded from the host, and where it goes from there.
 struct SliceWay {
   int maker = -1;            ///< a part, -1 while none is known
+  int home = 0;              ///< the processor that has it first
   std::vector<int> copies;   ///< other processors that read it in the same phase
   std::vector<int> readers;  ///< processors that read it in later phases
 };
@@ -64,24 +68,32 @@ SliceWays find_journeys(const Draft& draft, const Remote& remote, const std::vec
   std::map<std::pair<ValueId, int>, std::size_t> use_index;
   for (int p = 0; p < std::ssize(parts); ++p) {
     const Turn& here = parts[p].turn;
-    for (ValueId id : parts[p].reads) {
+    for (std::size_t i = 0; i < parts[p].reads.size(); ++i) {
+      const ValueId id = parts[p].reads[i];
+      const int reader = reader_of(parts[p], i);
       const bool stays = draft.variables.is_variable(id) || draft.variables.is_hyper_parameter(id);
       if (remote.weight(id) || stays) continue;
       SliceWay& journey = journeys.of[id];
-      if (journey.maker < 0) journey.maker = p;
+      if (journey.maker < 0) {
+        journey.maker = p;
+        journey.home = reader;
+      }
       const Turn& home = parts[journey.maker].turn;
       // An update reads what the last slice has left on its processor.
       const bool is_left = here.work == Work::Update && home.work != Work::Update;
       if (is_left || home.phase == here.phase) {
-        if (home.processor != here.processor) add_once(journey.copies, here.processor);
+        if (journey.home != reader) add_once(journey.copies, reader);
         continue;
       }
-      add_once(journey.readers, here.processor);
-      const auto [index, is_new] = use_index.try_emplace({id, here.processor}, journeys.uses.size());
-      if (is_new) journeys.uses.push_back({id, here.processor, home.phase});
+      add_once(journey.readers, reader);
+      const auto [index, is_new] = use_index.try_emplace({id, reader}, journeys.uses.size());
+      if (is_new) journeys.uses.push_back({id, reader, home.phase});
       journeys.uses[index->second].last_read = here.phase;
     }
-    for (ValueId id : parts[p].writes) journeys.of[id].maker = p;
+    for (std::size_t i = 0; i < parts[p].writes.size(); ++i) {
+      journeys.of[parts[p].writes[i]].maker = p;
+      journeys.of[parts[p].writes[i]].home = maker_of(parts[p], i);
+    }
   }
   std::stable_sort(journeys.uses.begin(), journeys.uses.end(),
                    [](const RowUse& a, const RowUse& b) { return a.made < b.made; });
@@ -129,30 +141,32 @@ SliceMoves moves_of(PhaseOfSlice& slice, int index, const Part& part) {
   if (part.turn.work == Work::Update) return moves;
   if (part.turn.phase != slice.phase) slice.here.clear();
   slice.phase = part.turn.phase;
-  const int processor = part.turn.processor;
   std::vector<ValueId> made;
-  for (ValueId id : part.reads) {
+  for (std::size_t i = 0; i < part.reads.size(); ++i) {
+    const ValueId id = part.reads[i];
+    const int reader = reader_of(part, i);
     const int maker = slice.journeys.of[id].maker;
-    if (maker < 0 || !slice.here.insert({id, processor}).second) continue;
+    if (maker < 0 || !slice.here.insert({id, reader}).second) continue;
     if (maker == index) made.push_back(id);
-    moves.loads.push_back({.value = id});
-    if (maker != index) moves.loads.back().row = slice.rows.at({id, processor});
+    moves.loads.push_back({.value = id, .to = reader});
+    if (maker != index) moves.loads.back().row = slice.rows.at({id, reader});
   }
   made.insert(made.end(), part.writes.begin(), part.writes.end());
-  for (ValueId id : part.writes) slice.here.insert({id, processor});
+  for (ValueId id : part.writes) slice.here.insert({id, slice.journeys.of[id].home});
   for (ValueId id : made) {
     for (int to : slice.journeys.of[id].copies) {
       slice.here.insert({id, to});
-      moves.copies.push_back({id, to});
+      moves.copies.push_back({id, slice.journeys.of[id].home, to});
     }
   }
   for (ValueId id : made) {
+    const int home = slice.journeys.of[id].home;
     for (int to : slice.journeys.of[id].readers) {
-      const int from = slice.here.contains({id, to}) ? to : processor;
+      const int from = slice.here.contains({id, to}) ? to : home;
       moves.stores.push_back({id, from, to, slice.rows.at({id, to})});
     }
     if (!slice.draft.output_indices(id).empty())
-      moves.stores.push_back({.value = id, .from = processor, .to = processor});
+      moves.stores.push_back({.value = id, .from = home, .to = home});
   }
   return moves;
 }
@@ -197,14 +211,14 @@ Slot slot_of(const SlicePlan& plan, int row) {
 }
 
 void add_loads(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLanes& lanes,
-               const std::vector<SliceLoad>& loads, int processor, SliceSteps& steps) {
+               const std::vector<SliceLoad>& loads, SliceSteps& steps) {
   for (const SliceLoad& one : loads) {
     if (!one.row && draft.strategy.synthetic_data != SyntheticData::Off) {
-      io.load(one.value, processor, lanes.computed, steps.work);
+      io.load(one.value, one.to, lanes.computed, steps.work);
       continue;
     }
-    const BufferId chip = buffer_on(draft, one.value, processor, Memory::Compute);
-    const BufferId target = lanes.over_io_tiles ? buffer_on(draft, one.value, processor, Memory::IO) : chip;
+    const BufferId chip = buffer_on(draft, one.value, one.to, Memory::Compute);
+    const BufferId target = lanes.over_io_tiles ? buffer_on(draft, one.value, one.to, Memory::IO) : chip;
     Step step{.action = LoadFromHost{draft.input_index(one.value), {target}}};
     if (one.row) step.action = LoadRemote{{{slot_of(plan, *one.row), {target}}}};
     steps.loads.push_back({0, std::move(step)});
@@ -213,12 +227,18 @@ void add_loads(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLanes
   }
 }
 
-void add_copies(Draft& draft, const SliceLanes& lanes, const std::vector<SliceCopy>& copies, int processor,
+// Inputs go to all that read them before parts run side by side, what these make behind them.
+enum class CopyOf : std::uint8_t { Inputs, Made };
+
+void add_copies(Draft& draft, const SliceLanes& lanes, std::span<const SliceMoves> round, CopyOf what,
                 SliceSteps& steps) {
   CopyBetweenProcessors copy;
-  for (const SliceCopy& one : copies) {
-    copy.transfers.push_back(
-        {{draft.buffer(one.value, processor)}, {buffer_on(draft, one.value, one.to, Memory::Compute)}});
+  for (const SliceMoves& moves : round) {
+    for (const SliceCopy& one : moves.copies) {
+      if ((draft.input_index(one.value) >= 0) != (what == CopyOf::Inputs)) continue;
+      copy.transfers.push_back(
+          {{draft.buffer(one.value, one.from)}, {buffer_on(draft, one.value, one.to, Memory::Compute)}});
+    }
   }
   if (!copy.transfers.empty()) steps.work.push_back({lanes.computed, {.action = std::move(copy)}});
 }
@@ -329,15 +349,18 @@ std::vector<Step> run_slices(Draft& draft, HostIo& io, const SlicePlan& plan, st
                              const PartsOfPhase& phase) {
   const SliceLanes lanes = lanes_of(draft.strategy);
   SliceSteps steps;
-  for (std::size_t p = phase.first; p < phase.end; ++p) {
-    Part& part = parts[p];
-    const int processor = part.turn.processor;
-    const SliceMoves& moves = plan.parts[p];
-    add_loads(draft, io, plan, lanes, moves.loads, processor, steps);
-    const executor::BlockId block = draft.add_block(part, phase.names[p - phase.first]);
-    steps.work.push_back({lanes.computed, draft.compute(block, part)});
-    add_copies(draft, lanes, moves.copies, processor, steps);
-    add_stores(draft, io, plan, lanes, moves.stores, steps);
+  for (std::size_t p = phase.first; p < phase.end;) {
+    const std::size_t end = p + length_of_round(std::span(parts).subspan(p, phase.end - p));
+    const std::span round = std::span(plan.parts).subspan(p, end - p);
+    for (const SliceMoves& moves : round) add_loads(draft, io, plan, lanes, moves.loads, steps);
+    add_copies(draft, lanes, round, CopyOf::Inputs, steps);
+    for (std::size_t i = p; i < end; ++i) {
+      for (Step& step : draft.run(parts[i], phase.names[i - phase.first]))
+        steps.work.push_back({lanes.computed, std::move(step)});
+    }
+    add_copies(draft, lanes, round, CopyOf::Made, steps);
+    for (const SliceMoves& moves : round) add_stores(draft, io, plan, lanes, moves.stores, steps);
+    p = end;
   }
   return loop_over_slices(draft, lanes, std::move(steps));
 }

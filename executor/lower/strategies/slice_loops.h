@@ -26,16 +26,18 @@ struct Row {
   int first = 0;
 };
 
-/// A value that is brought to the processor of a part before its block: from a row of the plan's, or from the
+/// A value that is brought to a processor before the block of a part: from a row of the plan's, or from the
 /// host.
 struct SliceLoad {
   ir::ValueId value;
+  int to = 0;
   std::optional<int> row = {};
 };
 
 /// A value that a part makes, or loads from the host, and that another processor reads in the same phase.
 struct SliceCopy {
   ir::ValueId value;
+  int from = 0;
   int to = 0;
 };
 
