@@ -249,8 +249,26 @@ class Partitioner {
       if (held.on.empty() || is_said(op, i)) continue;
       follow(cut, Side::Input, i, type(op.inputs[i]).dims, annotate::boxes_of(held));
     }
-    if (!cut.is_cut()) run_whole(op, cut);
+    if (cut.is_cut()) {
+      run_once(op, cut);
+    } else {
+      run_whole(op, cut);
+    }
     return cut;
+  }
+
+  // Only weights may be read on several processors: what reads another variable runs on the first of those
+  // devices that would compute the same.
+  void run_once(const Op& op, OpCut& cut) const {
+    const bool reads_own = std::ranges::any_of(inputs_of(op), [&](ValueId id) {
+      return is_variable(id) && variable(id).kind != ir::VariableKind::Weight;
+    });
+    if (!reads_own) return;
+    std::set<std::vector<int>> seen;
+    const std::vector<std::vector<int>> of_devices = combinations(cut);
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (cut.computes[device]) cut.computes[device] = seen.insert(of_devices[device]).second;
+    }
   }
 
   // The device that has all of what micro-batches add to, where the op adds to it. What is added comes there
@@ -315,6 +333,16 @@ class Partitioner {
       }
     }
     if (std::ranges::count(cut.computes, true) == 0) cut.computes[0] = true;
+    if (is_update && makes_number(op)) {
+      const auto first = std::ranges::find(cut.computes, true);
+      std::fill(std::next(first), cut.computes.end(), false);
+    }
+  }
+
+  // Of what replicas reduce one device may add up parts and another one all of it, which is another order.
+  bool makes_number(const Op& op) const {
+    const auto is_number = [&](ValueId id) { return type(id).rank() == 0; };
+    return std::ranges::all_of(outputs_of(op), is_number) && !std::ranges::all_of(inputs_of(op), is_number);
   }
 
   bool is_whole_somewhere(ValueId id) const {
