@@ -61,6 +61,30 @@ std::optional<std::int64_t> joined_along(const Boxes& boxes, const std::vector<i
   return next == whole[*along][0].end ? along : std::nullopt;
 }
 
+// The smallest box around those of the members; nothing where one of them has a gap.
+std::optional<Box> hull(const Boxes& boxes, const std::vector<int>& members) {
+  Box around = *boxes[members[0]];
+  for (int member : members) {
+    const Box& box = *boxes[member];
+    for (std::size_t axis = 0; axis < box.size(); ++axis) {
+      if (box[axis].size() != 1 || around[axis].size() != 1) return std::nullopt;
+      around[axis][0].begin = std::min(around[axis][0].begin, box[axis][0].begin);
+      around[axis][0].end = std::max(around[axis][0].end, box[axis][0].end);
+    }
+  }
+  return around;
+}
+
+std::optional<GroupExchange> all_to_all(const Boxes& have, const Boxes& wanted,
+                                        const std::vector<int>& members) {
+  const std::optional<Box> whole = hull(have, members);
+  if (!whole || hull(wanted, members) != whole) return std::nullopt;
+  const auto from = joined_along(have, members, *whole);
+  const auto to = joined_along(wanted, members, *whole);
+  if (!from || !to || *from == *to) return std::nullopt;
+  return GroupExchange{ExchangeKind::AllToAll, *from, members, *to};
+}
+
 bool all_are(const Boxes& boxes, const std::vector<int>& members, const Box& box) {
   return std::ranges::all_of(members, [&](int member) { return *boxes[member] == box; });
 }
@@ -71,7 +95,8 @@ std::optional<GroupExchange> exchange_of(const Boxes& have, Pieces pieces, const
   if (!std::ranges::all_of(members, takes_part)) return std::nullopt;
   const Box& first = *(pieces == Pieces::Parts ? wanted : have)[members[0]];
   if (pieces == Pieces::Parts) {
-    const auto axis = all_are(wanted, members, first) ? joined_along(have, members, first) : std::nullopt;
+    if (!all_are(wanted, members, first)) return all_to_all(have, wanted, members);
+    const auto axis = joined_along(have, members, first);
     if (!axis) return std::nullopt;
     return GroupExchange{ExchangeKind::AllGather, *axis, members};
   }

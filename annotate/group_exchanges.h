@@ -8,12 +8,13 @@
 
 namespace podium::annotate {
 
-enum class ExchangeKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
+enum class ExchangeKind : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
 
 struct GroupExchange {
   ExchangeKind kind = ExchangeKind::AllReduce;
   std::int64_t axis = 0;          ///< along which parts follow each other in the order of the members
   std::vector<int> members = {};  ///< devices, ascending
+  std::int64_t scatter_axis = 0;  ///< of an AllToAll: along which parts of it are wanted
 };
 
 /// The collectives that bring devices the boxes that they want: of each set of devices that need something of

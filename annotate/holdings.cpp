@@ -36,9 +36,10 @@ Boxes boxes_of(const Held& held) {
 }
 
 // What all members receive: in an all-reduce each reduces one part and gathers the others. `parts` is the
-// size of all parts, of an all-reduce that of all results.
-std::int64_t moved_in_ring(const GroupExchange& exchange, std::int64_t parts) {
+// size of all parts, of an all-reduce that of all results, of an all-to-all what comes from others.
+std::int64_t moved_by(const GroupExchange& exchange, std::int64_t parts) {
   const std::int64_t others = std::ssize(exchange.members) - 1;
+  if (exchange.kind == ExchangeKind::AllToAll) return parts;
   if (exchange.kind == ExchangeKind::AllReduce) return 2 * parts / std::ssize(exchange.members) * others;
   return parts * others;
 }
@@ -319,11 +320,15 @@ bool Holdings::send_in_parts(ValueId id, const Boxes& wanted, Context context) {
 // `pieces`: what each member has.
 void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const std::vector<ValueId>& pieces,
                              const Boxes& wanted, Context context) {
-  constexpr std::string_view kNames[] = {ir::kGroupAllReduce, ir::kGroupReduceScatter, ir::kGroupAllGather};
+  constexpr std::string_view kNames[] = {ir::kGroupAllReduce, ir::kGroupReduceScatter, ir::kGroupAllGather,
+                                         ir::kGroupAllToAll};
   Op op{.spec = ir::find_op("podium", kNames[static_cast<int>(exchange.kind)]), .name = node_};
   put_on(op, exchange.members[0], context, place_);
   ir::IntList processors;
   ir::IntList sizes;
+  const bool is_to_all = exchange.kind == ExchangeKind::AllToAll;
+  const bool scatters = is_to_all || exchange.kind == ExchangeKind::ReduceScatter;
+  const std::int64_t scatter_axis = is_to_all ? exchange.scatter_axis : exchange.axis;
   std::int64_t received = 0;
   for (std::size_t i = 0; i < exchange.members.size(); ++i) {
     const int member = exchange.members[i];
@@ -331,16 +336,22 @@ void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const st
     op.inputs.push_back(pieces[i]);
     op.outputs.push_back(out_.add_value(out_.fresh_name(subject_), result));
     processors.push_back(plan_.processor(place_.group, member));
-    if (exchange.kind == ExchangeKind::ReduceScatter) sizes.push_back(result.dims[exchange.axis]);
+    if (scatters) sizes.push_back(result.dims[scatter_axis]);
     brought_[id].emplace(Brought{place_.group, member, context, *wanted[member]}, op.outputs.back());
     received += packed_bytes(exchange.kind == ExchangeKind::AllGather ? out_[pieces[i]].type : result);
+    if (!is_to_all) continue;
+    Type own = result;
+    own.dims[exchange.axis] = out_[pieces[i]].type.dims[exchange.axis];
+    received -= packed_bytes(own);
   }
   ir::set_attribute(op, ir::kGroupProcessors, std::move(processors));
   if (exchange.kind != ExchangeKind::AllReduce) ir::set_attribute(op, "axis", exchange.axis);
-  if (exchange.kind == ExchangeKind::ReduceScatter) ir::set_attribute(op, ir::kGroupSizes, std::move(sizes));
+  if (is_to_all) ir::set_attribute(op, ir::kGroupScatterAxis, scatter_axis);
+  if (scatters) ir::set_attribute(op, ir::kGroupSizes, std::move(sizes));
   if (held_[id].pieces == Pieces::Rivals) ir::set_attribute(op, ir::kGroupReduction, std::string("max"));
   moved_.joined = moved_.joined || exchange.kind == ExchangeKind::AllGather;
-  moved_.bytes += moved_in_ring(exchange, received);
+  moved_.all_to_all = moved_.all_to_all || is_to_all;
+  moved_.bytes += moved_by(exchange, received);
   out_.ops.push_back(std::move(op));
 }
 
@@ -430,6 +441,8 @@ void Holdings::report(ValueId id, bool was_sum, int readers, const Boxes& wanted
     kind = readers == 1 ? ReshardKind::Reduce
            : is_whole   ? ReshardKind::AllReduce
                         : ReshardKind::ReduceScatter;
+  } else if (moved_.all_to_all) {
+    kind = ReshardKind::AllToAll;
   } else if (moved_.joined && is_whole) {
     kind = ReshardKind::AllGather;
   }

@@ -113,6 +113,7 @@ class Holdings {
   struct Moved {
     std::int64_t bytes = 0;
     bool joined = false;
+    bool all_to_all = false;
   };
 
   // A piece of a value on a device of the group that has it, for which a box is cut there.

@@ -942,7 +942,8 @@ Partitioned partition(const ir::Training& whole, const ShardingPlan& plan) {
 }
 
 std::string_view name_of(ReshardKind kind) {
-  constexpr std::string_view kKinds[] = {"all-reduce", "reduce-scatter", "reduce", "all-gather", "transfers"};
+  constexpr std::string_view kKinds[] = {"all-reduce", "reduce-scatter", "reduce",
+                                         "all-gather", "all-to-all",     "transfers"};
   return kKinds[static_cast<int>(kind)];
 }
 

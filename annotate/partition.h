@@ -47,7 +47,7 @@ struct ShardingPlan {
   }
 };
 
-enum class ReshardKind : std::uint8_t { AllReduce, ReduceScatter, Reduce, AllGather, Transfers };
+enum class ReshardKind : std::uint8_t { AllReduce, ReduceScatter, Reduce, AllGather, AllToAll, Transfers };
 
 /// A tensor that a node needs on other devices than those that have it, or that it needs summed up.
 struct Resharding {

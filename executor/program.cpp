@@ -69,7 +69,8 @@ struct PrintStep {
   std::string operator()(const StoreRemote& step) const { return "store " + transfers(step.transfers); }
   template <class AnyCollective>
   static std::string kind_of(const AnyCollective& step) {
-    constexpr std::array<std::string_view, 3> kKinds{"all-reduce", "reduce-scatter", "all-gather"};
+    constexpr std::array<std::string_view, 4> kKinds{"all-reduce", "reduce-scatter", "all-gather",
+                                                     "all-to-all"};
     constexpr std::array<std::string_view, 4> kReductions{"", " (mean)", " (local)", " (max)"};
     return fmt::format("{}{}", kKinds[static_cast<std::size_t>(step.kind)],
                        kReductions[static_cast<std::size_t>(step.reduction)]);
@@ -78,8 +79,9 @@ struct PrintStep {
     return fmt::format("{} {}", kind_of(step), transfer(step.transfer));
   }
   std::string operator()(const GroupCollective& step) const {
-    const std::string along =
-        step.kind == CollectiveKind::AllReduce ? "" : fmt::format(" along axis {}", step.axis);
+    std::string along;
+    if (step.kind != CollectiveKind::AllReduce) along = fmt::format(" along axis {}", step.axis);
+    if (step.kind == CollectiveKind::AllToAll) along += fmt::format(" to axis {}", step.scatter_axis);
     return fmt::format("{} in group{} {}", kind_of(step), along, transfers(step.transfers));
   }
   std::string operator()(const Repeat& step) const { return fmt::format("repeat {} times", step.count); }
@@ -200,6 +202,8 @@ class VerifyStep {
       case CollectiveKind::AllGather:
         IR_CHECK(from > 1 && to == 1);
         break;
+      case CollectiveKind::AllToAll:
+        IR_CHECK(false, "replicas have no parts of an axis");
     }
   }
   // Each member's ends are its own, and the parts are together what the whole is.
@@ -207,10 +211,6 @@ class VerifyStep {
     using enum CollectiveReduction;
     IR_CHECK(step.transfers.size() > 1 && (step.reduction == Add || step.reduction == Max));
     std::set<int> members;
-    ir::Dims joined;
-    const bool scatters = step.kind == CollectiveKind::ReduceScatter;
-    const bool gathers = step.kind == CollectiveKind::AllGather;
-    const ir::Type& whole = type(gathers ? step.transfers[0].to : step.transfers[0].from);
     for (const Transfer& one : step.transfers) {
       const Buffer& from = at(one.from);
       const Buffer& to = at(one.to);
@@ -218,18 +218,15 @@ class VerifyStep {
                "{} on ipu {} becomes {} on ipu {} in a group", from.name, from.processor, to.name,
                to.processor);
       IR_CHECK(from.memory != Memory::Streaming && to.memory != Memory::Streaming);
-      IR_CHECK(type(gathers ? one.to : one.from) == whole && (scatters || gathers || type(one.to) == whole),
-               "{} of {} is put together with {}", from.name, to_string(type(one.from)), to_string(whole));
-      if (!scatters && !gathers) continue;
-      const ir::Dims& part = type(scatters ? one.to : one.from).dims;
-      if (joined.empty()) {
-        joined = part;
-      } else {
-        joined.at(step.axis) += part.at(step.axis);
-      }
     }
-    IR_CHECK(joined.empty() || joined == whole.dims, "parts of {} are not together {}",
-             at(step.transfers[0].from).name, to_string(whole));
+    const bool reads_parts = step.kind == CollectiveKind::AllGather || step.kind == CollectiveKind::AllToAll;
+    const bool writes_parts =
+        step.kind == CollectiveKind::ReduceScatter || step.kind == CollectiveKind::AllToAll;
+    const int written_along = step.kind == CollectiveKind::AllToAll ? step.scatter_axis : step.axis;
+    const ir::Type read = together(step, &Transfer::from, reads_parts, step.axis);
+    const ir::Type written = together(step, &Transfer::to, writes_parts, written_along);
+    IR_CHECK(read == written, "{} of {} becomes {} in a group", at(step.transfers[0].from).name,
+             to_string(read), to_string(written));
   }
   void operator()(const Repeat& step) {
     IR_CHECK(step.count > 0);
@@ -238,6 +235,23 @@ class VerifyStep {
 
  private:
   const ir::Type& type(const Slot& slot) const { return slot_types_[slot.buffer]; }
+  // What the members have at one end of a collective: parts along an axis, or all the same.
+  ir::Type together(const GroupCollective& step, Slot Transfer::*end, bool in_parts, int axis) const {
+    ir::Type whole = type(step.transfers[0].*end);
+    for (std::size_t i = 1; i < step.transfers.size(); ++i) {
+      ir::Type other = type(step.transfers[i].*end);
+      if (in_parts) {
+        const std::int64_t size = other.dims.at(axis);
+        other.dims[axis] = whole.dims.at(axis);
+        IR_CHECK(other == whole, "parts along axis {} of {} and {}", axis, to_string(whole),
+                 to_string(other));
+        whole.dims[axis] += size;
+      } else {
+        IR_CHECK(other == whole, "{} is put together with {}", to_string(whole), to_string(other));
+      }
+    }
+    return whole;
+  }
   const CopyBetweenProcessors*& writer(const Slot& slot) {
     return writer_[first_slot_[slot.buffer] + slot.index];
   }

@@ -138,7 +138,8 @@ struct StoreRemote {
   std::vector<Transfer> transfers;
 };
 
-enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather };
+/// AllToAll is there between processors alone.
+enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
 /// How values combine. Local makes a ReduceScatter without reduction: each replica takes its part of its own
 /// tensor, and no data move between replicas. Max is there between processors alone.
 enum class CollectiveReduction : std::uint8_t { Add, Mean, Local, Max };
@@ -154,11 +155,13 @@ struct Collective {
 
 /// Combines data of several processors of a replica: a transfer for each member of the group, on its own
 /// processor. Parts, those that ReduceScatter writes and AllGather reads, follow each other along `axis` in
-/// the order of the members; they may differ in size.
+/// the order of the members; they may differ in size. AllToAll reads such parts and writes parts along
+/// `scatter_axis`.
 struct GroupCollective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   CollectiveReduction reduction = CollectiveReduction::Add;
   int axis = 0;
+  int scatter_axis = 0;
   std::vector<Transfer> transfers;
 };
 

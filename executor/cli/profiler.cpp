@@ -134,10 +134,17 @@ class Profiler {
 
 using Crossings = std::map<std::tuple<int, int, std::string>, report::Crossing>;
 
+void add_crossing(const executor::Buffer& from, const executor::Buffer& to, std::int64_t times, double bytes,
+                  Crossings& crossings) {
+  report::Crossing& crossing = crossings[{from.processor, to.processor, to.name}];
+  crossing = {from.processor, to.processor, to.name, crossing.times + times,
+              crossing.bytes + static_cast<double>(times) * bytes};
+}
+
 // Each member passes to the next what a ring takes: a part once for each other member, in an all-reduce
-// twice.
-void add_ring(const Program& program, const executor::GroupCollective& group, std::int64_t times,
-              Crossings& crossings) {
+// twice. In an all-to-all it sends each other one a share of what it has.
+void add_collective(const Program& program, const executor::GroupCollective& group, std::int64_t times,
+                    Crossings& crossings) {
   const std::size_t members = group.transfers.size();
   const executor::Transfer& first = group.transfers.front();
   const auto whole = static_cast<double>(
@@ -145,11 +152,16 @@ void add_ring(const Program& program, const executor::GroupCollective& group, st
   const double ways = group.kind == executor::CollectiveKind::AllReduce ? 2 : 1;
   const double sent = ways * whole * static_cast<double>(members - 1) / static_cast<double>(members);
   for (std::size_t i = 0; i < members; ++i) {
-    const int from = program[group.transfers[i].from.buffer].processor;
-    const executor::Buffer& to = program[group.transfers[(i + 1) % members].to.buffer];
-    report::Crossing& crossing = crossings[{from, to.processor, to.name}];
-    crossing = {from, to.processor, to.name, crossing.times + times,
-                crossing.bytes + static_cast<double>(times) * sent};
+    const executor::Buffer& from = program[group.transfers[i].from.buffer];
+    if (group.kind != executor::CollectiveKind::AllToAll) {
+      add_crossing(from, program[group.transfers[(i + 1) % members].to.buffer], times, sent, crossings);
+      continue;
+    }
+    for (std::size_t j = 0; j < members; ++j) {
+      if (i != j)
+        add_crossing(from, program[group.transfers[j].to.buffer], times, whole / static_cast<double>(members),
+                     crossings);
+    }
   }
 }
 
@@ -157,18 +169,15 @@ void add_crossings(const Program& program, const std::vector<executor::Step>& st
                    int count, Crossings& crossings) {
   for (const executor::Step& step : steps) {
     if (const auto* group = std::get_if<executor::GroupCollective>(&step.action))
-      add_ring(program, *group, rounds * count_of(step.acts, count), crossings);
+      add_collective(program, *group, rounds * count_of(step.acts, count), crossings);
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
       add_crossings(program, repeat->body, rounds * count, repeat->count, crossings);
     const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&step.action);
     if (copy == nullptr) continue;
     for (const executor::Transfer& one : copy->transfers) {
-      const std::int64_t times = rounds * count_of(one.acts, count);
       const executor::Buffer& to = program[one.to.buffer];
-      const int from = program[one.from.buffer].processor;
-      report::Crossing& crossing = crossings[{from, to.processor, to.name}];
-      crossing = {from, to.processor, to.name, crossing.times + times,
-                  crossing.bytes + static_cast<double>(times * slot_bytes(to))};
+      add_crossing(program[one.from.buffer], to, rounds * count_of(one.acts, count),
+                   static_cast<double>(slot_bytes(to)), crossings);
     }
   }
 }

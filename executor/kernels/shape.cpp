@@ -160,6 +160,17 @@ PreparedKernel group_all_gather(PrepareContext& context) {
   };
 }
 
+PreparedKernel group_all_to_all(PrepareContext& context) {
+  return [axis = context.get_int("axis"), scatter_axis = context.get_int(ir::kGroupScatterAxis),
+          sizes = ir::attribute<ir::IntList>(context.op, ir::kGroupSizes)](const RunContext& run) {
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+      if (run.has_output(i)) gather_share(operands(run), axis, {scatter_axis, first}, run.output(i));
+      first += sizes[i];
+    }
+  };
+}
+
 }  // namespace
 
 std::span<const KernelSpec> shape_kernels() {
@@ -180,6 +191,7 @@ std::span<const KernelSpec> shape_kernels() {
       {.name = "ReplicatedReduceScatter", .prepare = exchange_alone, .domain = "podium"},
       {.name = ir::kGroupAllGather, .prepare = group_all_gather, .domain = "podium"},
       {.name = ir::kGroupAllReduce, .prepare = group_all_reduce, .domain = "podium"},
+      {.name = ir::kGroupAllToAll, .prepare = group_all_to_all, .domain = "podium"},
       {.name = ir::kGroupReduceScatter, .prepare = group_reduce_scatter, .domain = "podium"},
   };
   return kKernels;

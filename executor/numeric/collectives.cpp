@@ -125,6 +125,8 @@ void run_collective(const executor::Program& program, const executor::Step& step
       case CollectiveKind::AllGather:
         group.all_gather();
         break;
+      case CollectiveKind::AllToAll:
+        IR_CHECK(false, "replicas have no parts of an axis");
     }
   }
 }
@@ -145,7 +147,9 @@ void run_group_collective(const executor::Program& program, const executor::Step
   std::vector<Tensor> results;
   std::int64_t first = 0;
   for (const executor::Transfer& one : collective.transfers) {
-    if (collective.kind != CollectiveKind::ReduceScatter && !results.empty()) {
+    const bool all_get_the_same =
+        collective.kind == CollectiveKind::AllReduce || collective.kind == CollectiveKind::AllGather;
+    if (all_get_the_same && !results.empty()) {
       results.push_back(results.front());
       continue;
     }
@@ -160,6 +164,10 @@ void run_group_collective(const executor::Program& program, const executor::Step
         break;
       case CollectiveKind::AllGather:
         kernels::gather(terms, collective.axis, result);
+        break;
+      case CollectiveKind::AllToAll:
+        kernels::gather_share(terms, collective.axis, {collective.scatter_axis, first}, result);
+        first += result.dims()[collective.scatter_axis];
         break;
     }
   }

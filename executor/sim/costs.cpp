@@ -94,9 +94,9 @@ std::vector<int> members_of(const Program& program, const executor::GroupCollect
 /// options ask for it.
 double most_merged(executor::CollectiveKind kind, const device::Device& device,
                    const CollectiveMerging& merging) {
-  const bool is_asked = kind == executor::CollectiveKind::AllReduce       ? merging.all_reduces
-                        : kind == executor::CollectiveKind::ReduceScatter ? merging.reduce_scatters
-                                                                          : merging.all_gathers;
+  const bool is_asked = (kind == executor::CollectiveKind::AllReduce && merging.all_reduces) ||
+                        (kind == executor::CollectiveKind::ReduceScatter && merging.reduce_scatters) ||
+                        (kind == executor::CollectiveKind::AllGather && merging.all_gathers);
   return is_asked ? std::numeric_limits<double>::infinity()
                   : static_cast<double>(device.collective_merge_bytes);
 }

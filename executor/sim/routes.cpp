@@ -181,6 +181,20 @@ void append(ExchangeCost& to, const ExchangeCost& more) {
   to.links = merged(std::move(to.links));
 }
 
+// Everybody sends everybody else its share at once.
+ExchangeCost all_to_all_cost(const Device& device, double bytes, const std::vector<int>& members) {
+  Traffic traffic(device);
+  double latency = 0;
+  for (int from : members) {
+    for (int to : members)
+      latency = std::max(latency, traffic.send(from, to, bytes / static_cast<double>(members.size())));
+  }
+  ExchangeCost cost = traffic.cost(latency);
+  cost.seconds += device.topology == Topology::AllToAll ? switched_call_seconds(device)
+                                                        : device.collective_overhead_seconds / 2;
+  return cost;
+}
+
 }  // namespace
 
 std::string to_string(const LinkId& link, device::ProcessorKind kind) {
@@ -268,6 +282,7 @@ ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind
   using executor::CollectiveKind;
   ExchangeCost result;
   if (members.size() < 2) return result;
+  if (kind == CollectiveKind::AllToAll) return all_to_all_cost(device, bytes, members);
   std::sort(members.begin(), members.end());
   if (device.topology == Topology::AllToAll) return switched_collective(device, kind, bytes, members);
   // An all-reduce is a reduce-scatter and an all-gather.

@@ -83,7 +83,8 @@ ExchangeCost exchange_cost(const device::Device& device, const std::vector<Proce
 /// directions at once, in which each sends (n-1)/n of the tensor for a reduce-scatter or an all-gather and
 /// twice that for an all-reduce, in n-1 or 2(n-1) steps. Over several link domains: reduce-scatter inside
 /// each, then the parts between them, then all-gather. `bytes` is the size of the whole tensor, before a
-/// reduce-scatter and after an all-gather. Behind switches: see switched_collective.h.
+/// reduce-scatter and after an all-gather. Behind switches: see switched_collective.h. In an all-to-all each
+/// member sends each other one its share of `bytes`, what a member has, all at once.
 ExchangeCost collective_cost(const device::Device& device, executor::CollectiveKind kind, double bytes,
                              std::vector<int> members);
 

@@ -45,7 +45,7 @@ constexpr double kSwitchCall = 25e-6;
 constexpr double kSwitchAndTreeCall = 38.9e-6;
 constexpr double kSwitchLonger = 2.5;
 constexpr Latency kLonger{3.5, 1.5, 3};  // times NCCL's own: a call, a step inside and one over the network
-constexpr int kFewestInSwitch = 5;  // below, a ring is chosen
+constexpr int kFewestInSwitch = 5;       // below, a ring is chosen
 constexpr double kChunkBytes = 16.0 * (512 << 10);  // under way: of 16 channels, an eighth of 4 MiB each
 constexpr double kFewestChunks = 4;
 constexpr double kSharpness = 4;  // as of products whose operands come from memory
@@ -83,8 +83,7 @@ class Choices {
            bytes_ * steps / group_.ranks / slowest(rate, protocol.ring_rate, protocol.most_across);
   }
   double tree(const Protocol& protocol) const {
-    const double rate =
-        slowest(inner_rate_ * protocol.tree_rate, protocol.tree_rate, protocol.most_across);
+    const double rate = slowest(inner_rate_ * protocol.tree_rate, protocol.tree_rate, protocol.most_across);
     return latency(protocol.tree, 2 * (group_.in_machine - 1), 2 * std::log2(group_.machines)) +
            2 * bytes_ / rate;
   }
@@ -134,6 +133,10 @@ double fastest(const Choices& choices, CollectiveKind kind) {
 }
 
 }  // namespace
+
+double switched_call_seconds(const device::Device& device) {
+  return device.collective_overhead_seconds + kLonger.call * kProtocols.front().ring.call;
+}
 
 ExchangeCost switched_collective(const device::Device& device, CollectiveKind kind, double bytes,
                                  const std::vector<int>& members) {

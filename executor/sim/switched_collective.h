@@ -13,4 +13,7 @@ namespace podium::sim {
 ExchangeCost switched_collective(const device::Device& device, executor::CollectiveKind kind, double bytes,
                                  const std::vector<int>& members);
 
+/// What the call of a collective takes, beside its transfers.
+double switched_call_seconds(const device::Device& device);
+
 }  // namespace podium::sim

@@ -12,13 +12,18 @@ namespace podium::ir {
 inline constexpr std::string_view kGroupAllReduce = "GroupAllReduce";
 inline constexpr std::string_view kGroupReduceScatter = "GroupReduceScatter";
 inline constexpr std::string_view kGroupAllGather = "GroupAllGather";
+/// Each member gets of each other one what that has in its share: what is cut along `axis` becomes cut along
+/// `scatter_axis`.
+inline constexpr std::string_view kGroupAllToAll = "GroupAllToAll";
 
 /// The processor of each member.
 inline constexpr std::string_view kGroupProcessors = "processors";
 /// "sum" or "max", of those that reduce.
 inline constexpr std::string_view kGroupReduction = "reduction";
-/// The sizes of the parts of a GroupReduceScatter along its axis, one a member.
+/// The sizes of the parts that a GroupReduceScatter makes along its axis, one a member; a GroupAllToAll along
+/// its `scatter_axis`.
 inline constexpr std::string_view kGroupSizes = "sizes";
+inline constexpr std::string_view kGroupScatterAxis = "scatter_axis";
 
 bool exchanges_in_group(const Op& op);
 /// The processor of a member.

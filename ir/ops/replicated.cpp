@@ -73,6 +73,18 @@ void infer_group_all_gather(InferContext& context) {
     context.set_output(i, context.element(0), dims);
 }
 
+void infer_group_all_to_all(InferContext& context) {
+  const auto axis = static_cast<std::size_t>(context.get_int("axis"));
+  const auto scatter_axis = static_cast<std::size_t>(context.get_int(kGroupScatterAxis));
+  const IntList& sizes = attribute<IntList>(context.op, kGroupSizes);
+  Dims dims = context.dims(0);
+  for (std::size_t i = 1; i < context.input_types.size(); ++i) dims[axis] += context.dims(i)[axis];
+  for (std::size_t i = 0; i < context.output_types.size(); ++i) {
+    dims[scatter_axis] = sizes[i];
+    context.set_output(i, context.element(0), dims);
+  }
+}
+
 // `random` keeps it where it is: what runs on other processors is not known to be the same.
 OpSpec group_op(std::string_view name, TypeSet types, InferFunction infer,
                 std::vector<AttributeSpec> attributes) {
@@ -132,6 +144,9 @@ std::span<const OpSpec> replicated_ops() {
                  reducing(replicated_op("ReplicatedReduceScatter", kNumeric | kBool, infer_reduce_scatter)),
                  group_op(kGroupAllGather, kNumeric | kBool, infer_group_all_gather, {axis}),
                  group_op(kGroupAllReduce, kNumeric, infer_group_all_reduce, {reduction}),
+                 group_op(kGroupAllToAll, kNumeric | kBool, infer_group_all_to_all,
+                          {axis, must_have(kGroupScatterAxis, AttributeKind::Int),
+                           must_have(kGroupSizes, AttributeKind::Ints)}),
                  group_op(kGroupReduceScatter, kNumeric, infer_group_reduce_scatter,
                           {axis, reduction, must_have(kGroupSizes, AttributeKind::Ints)}),
              });

@@ -198,7 +198,7 @@ TEST(Partition, MovesOnlyWhatAnotherCutNeeds) {
   const Partitioned made =
       cut_graph(graph, 4, {{"y", "x", over({axis(0, 4)})}, {"z", "y", over({axis(1, 4)})}}).cut();
   // Each of four devices gets three pieces of 16 bytes.
-  EXPECT_THAT(moved(made), HasSubstr("'z' needs 'y': transfers, 192 bytes\n"));
+  EXPECT_THAT(moved(made), HasSubstr("'z' needs 'y': all-to-all, 192 bytes\n"));
 }
 
 // Megatron's: columns, then rows, and one sum.
@@ -332,6 +332,44 @@ TEST(Partition, MeetsInEachSetOfDevicesThatShareASum) {
   const Said rows{"y", "a", {.holders = {{0}, {1}, {2}, {3}}, .axes = {axis(0, 2), axis(1, 2)}}};
   const Partitioned made = cut_graph(graph_of(kReadProduct), 4, {rows, inner}).cut();
   EXPECT_EQ(exchanges_of(made), "GroupAllReduce on 0 1\nGroupAllReduce on 2 3\n");
+}
+
+// Rows 2 2 1, columns 3 3 1: a device gets what others have of its columns.
+TEST(Partition, MeetsOnceWhereAnotherAxisIsCut) {
+  const auto graph = graph_of("agraph (float[5,7] x) => (float[5,7] z) { y = Neg(x) z = Neg(y) }");
+  const Partitioned made =
+      cut_graph(graph, 3, {{"y", "x", over({axis(0, 3)})}, {"z", "y", over({axis(1, 3)})}}).cut();
+  EXPECT_EQ(exchanges_of(made), "GroupAllToAll on 0 1 2\n");
+  EXPECT_THAT(moved(made), HasSubstr("'z' needs 'y': all-to-all, 88 bytes\n"));
+  std::vector<float> numbers(35);
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  EXPECT_EQ(run(made, {tensor<float>({5, 7}, numbers)}), numbers);
+}
+
+// Nested cuts: two pairs of devices, each of which has a half of the first axis.
+TEST(Partition, MeetsInEachSetOfDevicesThatCutAnotherAxis) {
+  const auto graph = graph_of("agraph (float[2,4,6] x) => (float[2,4,6] z) { y = Neg(x) z = Neg(y) }");
+  const Partitioned made =
+      cut_graph(graph, 4,
+                {{"y", "x", over({axis(0, 2), axis(1, 2)})}, {"z", "y", over({axis(0, 2), axis(2, 2)})}})
+          .cut();
+  EXPECT_EQ(exchanges_of(made), "GroupAllToAll on 0 1\nGroupAllToAll on 2 3\n");
+  std::vector<float> numbers(48);
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  EXPECT_EQ(run(made, {tensor<float>({2, 4, 6}, numbers)}), numbers);
+}
+
+// The same parts on other devices: each sends its own to one other, and nothing is cut or joined.
+TEST(Partition, CopiesPartsThatOtherDevicesNeed) {
+  const auto graph = graph_of("agraph (float[3,4] x) => (float[3,4] z) { y = Neg(x) z = Neg(y) }");
+  const ir::ShardingSpec turned{.holders = {{1}, {2}, {0}}, .axes = {axis(0, 3)}};
+  const Partitioned made = cut_graph(graph, 3, {{"y", "x", over({axis(0, 3)})}, {"z", "y", turned}}).cut();
+  EXPECT_EQ(exchanges_of(made), "");
+  EXPECT_EQ(ops_of(made, "Slice") + ops_of(made, "Split"), "Slice 0, Slice 1, Slice 2");
+  EXPECT_THAT(moved(made), HasSubstr("'z' needs 'y': transfers, 48 bytes\n"));
+  std::vector<float> numbers(12);
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  EXPECT_EQ(run(made, {tensor<float>({3, 4}, numbers)}), numbers);
 }
 
 // What one device lacks is no collective.

@@ -81,6 +81,20 @@ TEST(Program, PrintsWhatAGroupExchanges) {
             "reduce-scatter in group along axis 0 term@0 -> part@0, term@1 -> part@1");
 }
 
+TEST(Program, PrintsWhatGoesFromAllToAll) {
+  Program program = meeting_in_a_group();
+  for (int processor : {0, 1}) program.buffers[processor].type.dims = {1, 4};
+  for (int processor : {2, 3}) program.buffers[processor].type.dims = {2, 2};
+  GroupCollective& step = std::get<GroupCollective>(program.steps[0].action);
+  step.kind = CollectiveKind::AllToAll;
+  step.scatter_axis = 1;
+  EXPECT_NO_THROW(verify(program));
+  EXPECT_EQ(print(program, program.steps[0]),
+            "all-to-all in group along axis 0 to axis 1 term@0 -> part@0, term@1 -> part@1");
+  program.buffers[3].type.dims = {2, 3};
+  EXPECT_THROW(verify(program), InternalError);
+}
+
 TEST(Program, RefusesPartsThatAreNotTheWhole) {
   Program program = meeting_in_a_group();
   program.buffers[3].type.dims = {2, 3};

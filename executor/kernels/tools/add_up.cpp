@@ -104,4 +104,22 @@ void gather(std::span<const Tensor* const> parts, std::int64_t axis, Tensor& who
   }
 }
 
+void gather_share(std::span<const Tensor* const> parts, std::int64_t axis, const Share& share,
+                  Tensor& result) {
+  const ir::Dims to = strides_of(result.dims());
+  std::int64_t place = 0;
+  for (const Tensor* part : parts) {
+    const ir::Dims from = strides_of(part->dims());
+    std::vector<MoveLoop> loops;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const bool is_joined = static_cast<std::int64_t>(i) == axis;
+      loops.push_back({is_joined ? part->dims()[i] : result.dims()[i], from[i], to[i]});
+    }
+    StridedCopy(result.type(), loops)
+        .run(element_at(part->raw(), part->type(), share.first * from[share.axis]),
+             element_at(result.raw(), result.type(), place * to[axis]));
+    place += part->dims()[axis];
+  }
+}
+
 }  // namespace podium::kernels

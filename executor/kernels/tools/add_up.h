@@ -32,5 +32,12 @@ void reduce_part(std::span<const ir::Tensor* const> terms, Combine how, std::int
                  ir::Tensor& part);
 /// Parts that follow each other along an axis.
 void gather(std::span<const ir::Tensor* const> parts, std::int64_t axis, ir::Tensor& whole);
+/// Along another axis a share of each of them that begins at index `first`, as large as `result` is there.
+struct Share {
+  std::int64_t axis = 0;
+  std::int64_t first = 0;
+};
+void gather_share(std::span<const ir::Tensor* const> parts, std::int64_t axis, const Share& share,
+                  ir::Tensor& result);
 
 }  // namespace podium::kernels

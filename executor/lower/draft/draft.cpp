@@ -26,6 +26,10 @@ executor::GroupCollective group_collective(const ir::Op& op) {
   executor::GroupCollective collective;
   if (op.spec->name == ir::kGroupAllGather) collective.kind = CollectiveKind::AllGather;
   if (op.spec->name == ir::kGroupReduceScatter) collective.kind = CollectiveKind::ReduceScatter;
+  if (op.spec->name == ir::kGroupAllToAll) {
+    collective.kind = CollectiveKind::AllToAll;
+    collective.scatter_axis = static_cast<int>(ir::attribute<std::int64_t>(op, ir::kGroupScatterAxis));
+  }
   if (ir::reduces_to_largest(op)) collective.reduction = executor::CollectiveReduction::Max;
   if (const auto* axis = ir::attribute_if<std::int64_t>(op, "axis"))
     collective.axis = static_cast<int>(*axis);

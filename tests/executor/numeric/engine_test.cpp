@@ -376,6 +376,31 @@ TEST(Engine, ScattersASumWithZerosBehindTheEnd) {
   EXPECT_THAT(run(made.program, {floats({6}, {1, 2, 3, 10, 20, 30})}), ElementsAre(11, 22, 33, 0));
 }
 
+// One row and two rows of four columns become three columns and one.
+TEST(Engine, GivesEachProcessorItsColumnsOfAllRows) {
+  HandMade made;
+  made.program.processors = 2;
+  for (int processor : {0, 1}) {
+    made.input("rows", {1 + processor, 4});
+    made.output("columns", {3, 3 - 2 * processor});
+    made.buffer("rows", {1 + processor, 4}, processor);
+    made.buffer("columns", {3, 3 - 2 * processor}, processor);
+    made.step({.action = LoadFromHost{processor, made.slot("rows", processor)}});
+  }
+  made.step(
+      {.action = executor::GroupCollective{.kind = executor::CollectiveKind::AllToAll,
+                                           .scatter_axis = 1,
+                                           .transfers = {{made.slot("rows"), made.slot("columns")},
+                                                         {made.slot("rows", 1), made.slot("columns", 1)}}}});
+  for (int processor : {0, 1}) made.step({.action = StoreToHost{made.slot("columns", processor), processor}});
+  verify(made.program);
+  Engine engine(made.program);
+  const auto results = engine.run(
+      std::vector<Datum>{floats({1, 4}, {1, 2, 3, 4}), floats({2, 4}, {5, 6, 7, 8, 9, 10, 11, 12})});
+  EXPECT_THAT(testing::values<float>(results[0]), ElementsAre(1, 2, 3, 5, 6, 7, 9, 10, 11));
+  EXPECT_THAT(testing::values<float>(results[1]), ElementsAre(4, 8, 12));
+}
+
 // w [3] in parts of 2 over pairs of neighbours: loaded, gathered, added to x.
 TEST(Engine, GathersTheShardsOfAWeight) {
   HandMade made = doubling(4, 1);

@@ -99,6 +99,23 @@ TEST(CollectiveCost, OfAThousandReplicasIsQuickToTell) {
   EXPECT_LT(cost.links.size(), 4096U);
 }
 
+// Each member of four sends each other one a quarter of its 400 bytes. The rail from 0 to 2 carries what 0
+// has for 2, and what 1 has for 2; the longest way has two hops.
+TEST(CollectiveCost, OfAnAllToAllIsThatOfTheFullestLink) {
+  const ExchangeCost cost = collective_cost(ladder(4), CollectiveKind::AllToAll, 400, {0, 1, 2, 3});
+  EXPECT_DOUBLE_EQ(cost.seconds, 20 + 2);
+  double bytes = 0;
+  for (const LinkLoad& load : cost.links) bytes += load.bytes;
+  EXPECT_DOUBLE_EQ(bytes, 100.0 * (8 + 4 * 2));  // eight pairs are neighbours
+}
+
+TEST(CollectiveCost, OfAnAllToAllBehindSwitchesSendsEachShareOnce) {
+  const ExchangeCost cost =
+      collective_cost(preset_named("h100"), CollectiveKind::AllToAll, 8e9, {0, 1, 2, 3});
+  for (const LinkLoad& load : cost.links) EXPECT_DOUBLE_EQ(load.bytes, 6e9);
+  EXPECT_GT(cost.seconds, 6e9 / preset_named("h100").rung.bytes_per_second);
+}
+
 TEST(CollectiveCost, OfOneMemberIsNothing) {
   EXPECT_EQ(collective_cost(ladder(4), CollectiveKind::AllReduce, 400, {2}).seconds, 0);
 }
