@@ -1,5 +1,5 @@
-// Variations and better machines are tried like any candidate, without computing. A variation that has no
-// flags is said as its options.
+// Variations are tried like any candidate, without computing; on better machines the candidate's own Program
+// is clocked. A variation that has no flags is said as its options.
 #include "executor/cli/what_ifs.h"
 
 #include <fmt/core.h>
@@ -32,18 +32,18 @@ std::string flags_text(const nlohmann::json& change) {
   return text;
 }
 
-WhatIf result_of(report::WhatIfKind kind, std::string change, const ComparedStrategy& compared,
-                 const report::RunReport& before) {
+WhatIf gain_of(WhatIf what_if, const report::RunReport& run, const report::RunReport& before) {
   const double rate = report::samples_per_second(before);
-  WhatIf result{.kind = kind, .change = std::move(change)};
-  if (!compared.refusal.empty()) {
-    result.refusal = compared.refusal;
-    return result;
-  }
-  result.fits = compared.run.timeline.fits();
-  result.samples_per_second = report::samples_per_second(compared.run);
-  result.times = rate > 0 ? result.samples_per_second / rate : 0;
-  return result;
+  what_if.fits = run.timeline.fits();
+  what_if.samples_per_second = report::samples_per_second(run);
+  what_if.times = rate > 0 ? what_if.samples_per_second / rate : 0;
+  return what_if;
+}
+
+WhatIf result_of(std::string change, const ComparedStrategy& varied, const report::RunReport& before) {
+  WhatIf what_if{.kind = report::WhatIfKind::Strategy, .change = std::move(change)};
+  what_if.refusal = varied.refusal;
+  return varied.refusal.empty() ? gain_of(std::move(what_if), varied.run, before) : what_if;
 }
 
 // Each device that tensors are cut over has a graph of its own.
@@ -65,15 +65,18 @@ std::vector<WhatIf> what_ifs(const Contestants& contestants, const compare::Cand
                              const report::RunReport& run) {
   using report::WhatIfKind;
   std::vector<WhatIf> found;
+  const auto better = compare::better_devices(contestants.device);
   const auto variations = compare::variations(candidate, contestants.request, contestants.outputs);
-  std::vector<compare::Candidate> varied;
-  for (const compare::Variation& variation : variations) varied.push_back(variation.candidate);
-  const auto clocked = contestants.attempt(varied, Trial::Clock, contestants.device, nothing_to_say);
-  for (std::size_t i = 0; i < clocked.size(); ++i)
-    found.push_back(result_of(WhatIfKind::Strategy, flags_text(variations[i].change), clocked[i], run));
-  for (const compare::BetterDevice& better : compare::better_devices(contestants.device)) {
-    const auto on_it = contestants.attempt({candidate}, Trial::Clock, better.device, nothing_to_say);
-    found.push_back(result_of(WhatIfKind::Device, better.name, on_it.front(), run));
+  std::vector<compare::Candidate> tried{candidate};
+  for (const compare::BetterDevice& one : better) tried.front().also_on.push_back(one.device);
+  for (const compare::Variation& variation : variations) tried.push_back(variation.candidate);
+  const auto clocked = contestants.attempt(tried, Trial::Clock, contestants.device, nothing_to_say);
+  for (std::size_t i = 0; i < variations.size(); ++i)
+    found.push_back(result_of(flags_text(variations[i].change), clocked[i + 1], run));
+  report::RunReport elsewhere = clocked.front().run;
+  for (std::size_t i = 0; i < clocked.front().elsewhere.size(); ++i) {
+    elsewhere.timeline = clocked.front().elsewhere[i];
+    found.push_back(gain_of({.kind = WhatIfKind::Device, .change = better[i].name}, elsewhere, run));
   }
   std::stable_sort(found.begin(), found.end(), [](const WhatIf& a, const WhatIf& b) {
     return std::pair(!a.fits, -a.times) < std::pair(!b.fits, -b.times);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/device/device.h"
 #include "executor/session/check_options.h"
 #include "executor/session/tensor_cuts.h"
 #include "executor/strategy.h"
@@ -20,6 +21,7 @@ struct Candidate {
   nlohmann::json document = {};     ///< the strategy as an options file has it, for the report
   nlohmann::json annotations = {};  ///< rules as `podium annotate --from` reads them; null: the model's own
   std::string where = {};           ///< for errors: its name, of a file's also the file
+  std::vector<device::Device> also_on = {};  ///< where its Program is clocked, too, if it is only estimated
 };
 
 /// What candidates depend on.

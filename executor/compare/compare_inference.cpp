@@ -99,6 +99,8 @@ void try_candidate(const InferenceContest& contest, const std::optional<Referenc
     compared.oracle = ask_oracle(contest, *reference, plain, candidate);
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();
+  for (const device::Device& device : candidate.also_on)
+    compared.elsewhere.push_back(session.clocked_on(device));
 }
 
 std::optional<ReferenceRun> run_reference(const InferenceContest& contest,

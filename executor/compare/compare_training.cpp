@@ -173,6 +173,8 @@ void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();
   compared.run.bound = session.bound();
+  for (const device::Device& device : candidate.also_on)
+    compared.elsewhere.push_back(session.clocked_on(device));
 }
 
 }  // namespace

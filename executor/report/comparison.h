@@ -19,7 +19,9 @@ struct ComparedStrategy {
   /// run; empty when only estimated.
   std::optional<double> difference = {};
   std::optional<OracleVerdict> oracle = {};  ///< where values were followed op by op
-  std::optional<Sketch> sketch = {};  ///< where a page is asked for
+  std::optional<Sketch> sketch = {};         ///< where a page is asked for
+  std::vector<sim::Timeline> elsewhere =
+      {};  ///< of the same Program on other devices, where these were named
 };
 
 /// Sorts strategies: those that fit by samples per second, most first; then those that do not fit by

@@ -176,6 +176,12 @@ void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::
   }
 }
 
+sim::Timeline clocked_elsewhere(const Compiled& compiled, const CheckedOptions& checked,
+                                const device::Device& device) {
+  IR_CHECK(checked.estimates, "a session that runs is clocked on another device");
+  return Clock{device, checked.strategy, false}.run(compiled.lowered);
+}
+
 Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& checked) {
   check_placement(checked.strategy, placed.placement, checked.device);
   const auto unknown = unknown_to_clock(placed.training.graph, checked);

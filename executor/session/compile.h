@@ -90,6 +90,10 @@ struct Compiled {
 /// what only a run tells.
 Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& checked);
 
+/// What was lowered for one device, clocked on another. Needs a session that only estimates.
+sim::Timeline clocked_elsewhere(const Compiled& compiled, const CheckedOptions& checked,
+                                const device::Device& device);
+
 /// A run has its numbers also when nothing tells its time: then a note says why, but an estimate has nothing
 /// else and is an Error.
 void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::Timeline()>& run,

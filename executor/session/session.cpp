@@ -174,6 +174,9 @@ const sim::Timeline* InferenceSession::timeline() const {
   const auto& timeline = state_->compiled.timeline;
   return timeline ? &*timeline : nullptr;
 }
+sim::Timeline InferenceSession::clocked_on(const device::Device& device) const {
+  return clocked_elsewhere(state_->compiled, state_->checked, device);
+}
 const Strategy& InferenceSession::strategy() const { return state_->checked.strategy; }
 const std::vector<annotate::Resharding>& InferenceSession::reshardings() const {
   return state_->compiled.reshardings;

@@ -84,6 +84,8 @@ class InferenceSession {
   /// nullptr without SessionOptions::clock, before the first run where data decides sizes, and where no run
   /// tells them (a note says why).
   const sim::Timeline* timeline() const;
+  /// The same Program on another device, of a session that only estimates.
+  sim::Timeline clocked_on(const device::Device& device) const;
   /// The options as they take effect.
   const Strategy& strategy() const;
   /// What tensors that are cut over devices need of other devices.

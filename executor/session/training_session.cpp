@@ -334,6 +334,9 @@ const sim::Timeline* TrainingSession::timeline() const {
   const auto& timeline = state_->compiled.timeline;
   return timeline ? &*timeline : nullptr;
 }
+sim::Timeline TrainingSession::clocked_on(const device::Device& device) const {
+  return clocked_elsewhere(state_->compiled, state_->checked, device);
+}
 const std::optional<schedule::Bound>& TrainingSession::bound() const { return state_->compiled.bound; }
 const Strategy& TrainingSession::strategy() const { return state_->checked.strategy; }
 const std::vector<annotate::Resharding>& TrainingSession::reshardings() const {

@@ -94,6 +94,8 @@ class TrainingSession {
   /// What tensors that are cut over devices need of other devices.
   const std::vector<annotate::Resharding>& reshardings() const;
   const sim::Timeline* timeline() const;
+  /// The same Program on another device, of a session that only estimates.
+  sim::Timeline clocked_on(const device::Device& device) const;
   /// Of a clocked pipeline that runs empty before each update: the seconds of a run that no schedule of the
   /// same chunks, kind of backward pass and memory gets below. Nothing of other strategies.
   const std::optional<schedule::Bound>& bound() const;

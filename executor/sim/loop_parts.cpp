@@ -1,7 +1,8 @@
 // Each item of a loop's body is reduced to what it touches (lanes, barriers, links, buffers, outputs). Items
 // that share a resource that couples them (a barrier that somebody holds, a buffer that somebody writes) are
 // joined by a union of sets; each set is a part. An inner loop touches all that its items touch, with its
-// slots at rest, since it starts again at its iteration 0.
+// slots at rest, since it starts again at its iteration 0. Of a buffer that holds a slot for each of a
+// thousand micro-batches and layers, a loop's ring is the stretch of slots that the loop comes to.
 #include "executor/sim/loop_parts.h"
 
 #include <algorithm>
@@ -14,10 +15,34 @@
 namespace podium::sim {
 namespace {
 
+// The slots from the first to the last that uses of a buffer come to, as indices of the whole ring.
+struct Reach {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  bool is_within(int slots) const { return first >= 0 && last < slots; }
+};
+
 struct BufferTouch {
-  Ring ring = {};
+  Ring ring = {};    ///< all of the buffer
+  Reach reach = {};  ///< in iteration 0
   bool written = false;
 };
+
+Reach reach_of(const BufferTouch& touch, std::int64_t count) {
+  const std::int64_t way = touch.ring.stride * (count - 1);
+  const Reach reach{touch.reach.first + std::min<std::int64_t>(way, 0),
+                    touch.reach.last + std::max<std::int64_t>(way, 0)};
+  return reach.is_within(touch.ring.slots) ? reach : Reach{0, touch.ring.slots - 1};
+}
+
+Ring ring_of(const BufferTouch& touch, std::int64_t count) {
+  const Reach reach = reach_of(touch, count);
+  Ring ring = touch.ring;
+  ring.first += static_cast<int>(reach.first);
+  ring.slots = static_cast<int>(reach.last - reach.first + 1);
+  return ring;
+}
 
 void append(std::vector<int>& all, const std::vector<int>& more) {
   all.insert(all.end(), more.begin(), more.end());
@@ -42,13 +67,16 @@ struct Touch {
     if (is_new) return;
     entry->second.written |= touch.written;
     Ring& ring = entry->second.ring;
+    Reach& reach = entry->second.reach;
     ring.turn = std::max(ring.turn, touch.ring.turn);
+    reach = {std::min(reach.first, touch.reach.first), std::max(reach.last, touch.reach.last)};
     if (ring.stride == touch.ring.stride) return;
     ring.stride = 0;
     ring.turn = ring.slots;
+    reach = {0, ring.slots - 1};
   }
   void add(const SlotUse& use, bool writes) {
-    add(use.buffer, {{use.first, use.slots, use.stride % use.slots}, writes});
+    add(use.buffer, {{use.first, use.slots, use.stride % use.slots}, {use.index, use.index}, writes});
   }
   void add(const Task& task) {
     for (const LaneUse& use : task.lanes) lanes.push_back(use.number());
@@ -74,12 +102,14 @@ Touch touch_of(const Tasks& tasks, const Item& item) {
     touch.add(tasks.tasks[item.task]);
     return touch;
   }
-  for (const LoopPart& part : tasks.loops[item.loop].parts) {
+  const Loop& loop = tasks.loops[item.loop];
+  for (const LoopPart& part : loop.parts) {
     for (const Item& inner : part.items) touch.add(touch_of(tasks, inner));
   }
   touch.lanes = each_once(std::move(touch.lanes));
   touch.links = each_once(std::move(touch.links));
   for (auto& [buffer, inner] : touch.buffers) {
+    inner.reach = reach_of(inner, loop.count);
     inner.ring.stride = 0;
     inner.ring.turn = 1;
   }
@@ -121,19 +151,22 @@ void for_each_resource(const Touch& touch, const Couplings& all,
   for (int output : touch.outputs) use(Resource::Output, output);
 }
 
-LoopPart part_of(const Touch& touch) {
+LoopPart part_of(const Touch& touch, std::int64_t count) {
   LoopPart part;
   part.lanes = each_once(touch.lanes);
   part.barriers = touch.barriers;
   part.links = each_once(touch.links);
   part.outputs = each_once(touch.outputs);
-  for (const auto& [buffer, one] : touch.buffers) part.rings.push_back(one.ring);
+  for (const auto& [buffer, one] : touch.buffers) {
+    part.rings.push_back(ring_of(one, count));
+    part.slots += part.rings.back().slots;
+  }
   return part;
 }
 
 }  // namespace
 
-std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items) {
+std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items, std::int64_t count) {
   std::vector<Touch> touches;
   Couplings all;
   for (const Item& item : items) all.add(touches.emplace_back(touch_of(tasks, item)));
@@ -154,7 +187,7 @@ std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& item
   }
   std::vector<LoopPart> parts;
   for (auto& [first, member] : members) {
-    parts.push_back(part_of(member.first));
+    parts.push_back(part_of(member.first, count));
     parts.back().items = std::move(member.second);
   }
   return parts;

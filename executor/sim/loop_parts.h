@@ -7,8 +7,8 @@
 
 namespace podium::sim {
 
-/// Cuts a loop. Each part runs at its own pace, so it can be clocked through all iterations alone and has one
-/// steady state. The items, with all that is in them, are in `tasks` already.
-std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items);
+/// Cuts a loop of `count` iterations. Each part runs at its own pace, so it can be clocked through all
+/// iterations alone and has one steady state. The items, with all that is in them, are in `tasks` already.
+std::vector<LoopPart> parts_of(const Tasks& tasks, const std::vector<Item>& items, std::int64_t count);
 
 }  // namespace podium::sim

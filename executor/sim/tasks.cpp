@@ -90,7 +90,7 @@ class TaskMaker {
                   .items = add(repeat->body),
                   .parts = {}};
         loop.stretches.push_back(loop.count);
-        loop.parts = parts_of(made, loop.items);
+        loop.parts = parts_of(made, loop.items, loop.count);
         items.push_back({.loop = static_cast<int>(made.loops.size())});
         made.loops.push_back(std::move(loop));
       } else {

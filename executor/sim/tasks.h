@@ -80,8 +80,9 @@ struct Item {
   int loop = -1;
 };
 
-/// The slots of a buffer that a loop uses. Where all uses go round the ring with one stride, the state after
-/// an iteration is compared relative to the slot that the next iteration begins at; else `stride` is 0.
+/// The slots of a buffer from the first to the last that a loop uses; all of them where it goes round. Where
+/// all uses go round the ring with one stride, the state after an iteration is compared relative to the slot
+/// that the next iteration begins at; else `stride` is 0.
 struct Ring {
   int first = 0;
   int slots = 1;
@@ -96,6 +97,7 @@ struct LoopPart {
   BarrierSet barriers = 0;
   std::vector<int> links;
   std::vector<Ring> rings;
+  std::int64_t slots = 0;    ///< of its rings
   std::vector<int> outputs;  ///< that it offers to the host
 };
 

@@ -13,6 +13,14 @@ namespace {
 // A period of more iterations is taken as it is.
 constexpr std::int64_t kPatience = 50;
 
+// To look at a slot of a state takes so much less than to walk a task.
+constexpr std::int64_t kSlotsPerTask = 4;
+
+// Whether so many iterations are walked sooner than looked at.
+bool is_soon_walked(const LoopPart& part, std::int64_t iterations) {
+  return iterations * std::ssize(part.items) * kSlotsPerTask < part.slots;
+}
+
 class Walker {
  public:
   Walker(const Tasks& tasks, TaskClock& clock, Events* events)
@@ -67,14 +75,15 @@ class Walker {
   // The state is compared with that of one earlier iteration, taken anew at distances 1, 2, 4, ...: so a
   // period of any length is found while only one state is kept (Brent's way to find cycles). A period counts
   // when chains of data have grown in it as in the one before; where they have not, one of twice the length
-  // is looked at. The iterations from the first up to `count` are alike; gives `count`.
+  // is looked at. The iterations from the first up to `count` are alike; gives `count`. A pipeline has two
+  // short runs of alike iterations for each stage, which are walked as they are.
   std::int64_t repeat(const LoopPart& part, executor::Acting& acting, std::int64_t first,
                       std::int64_t count) {
     const auto walk_through = [&](std::int64_t iteration) {
       for (int place : acting.in(iteration)) walk(part.items[place], iteration);
     };
-    if (first + 1 == count) {
-      walk_through(first);
+    if (first + 1 == count || is_soon_walked(part, count - first)) {
+      for (std::int64_t iteration = first; iteration < count; ++iteration) walk_through(iteration);
       return count;
     }
     LoopState then(part, clock_, first);

@@ -11,7 +11,8 @@ namespace {
 std::vector<sim::LoopPart> parts_of_loop(Sketch& sketch, Steps body, SyncPattern sync = SyncPattern::Full) {
   sketch.program.steps = {repeat(10, std::move(body))};
   const sim::Tasks tasks = sketch.tasks(sync);
-  return parts_of(tasks, tasks.loops[0].items);
+  const sim::Loop& loop = tasks.loops[tasks.items[0].loop];
+  return parts_of(tasks, loop.items, loop.count);
 }
 
 Step work_on(Sketch& sketch, int processor) {
@@ -56,6 +57,40 @@ TEST(LoopParts, KnowHowSlotsGoRound) {
   EXPECT_EQ(parts[0].rings[0].turn, 1);
   EXPECT_EQ(parts[0].rings[1].stride, 0);
   EXPECT_EQ(parts[0].rings[1].turn, 4);
+}
+
+// The loop has ten iterations.
+TEST(LoopParts, KnowTheSlotsThatALoopComesTo) {
+  Sketch sketch(1);
+  const Slot up = sketch.buffer("up", 0, Memory::Compute, 100);
+  const Slot down = sketch.buffer("down", 0, Memory::Compute, 100);
+  const Slot still = sketch.buffer("still", 0, Memory::Compute, 100);
+  const Slot around = sketch.buffer("around", 0, Memory::Compute, 100);
+  const std::vector<sim::LoopPart> parts = parts_of_loop(
+      sketch, {sketch.compute("use", 0, 1, {entry(up, 20, 1), entry(up, 22, 1), entry(around, 95, 1)},
+                              {entry(down, 50, -2), entry(still, 7)})});
+  ASSERT_EQ(parts.size(), 1U);
+  const std::vector<sim::Ring>& rings = parts[0].rings;
+  ASSERT_EQ(rings.size(), 4U);
+  EXPECT_EQ(rings[0].first, 20);
+  EXPECT_EQ(rings[0].slots, 12);
+  EXPECT_EQ(rings[1].first, 100 + 32);
+  EXPECT_EQ(rings[1].slots, 19);
+  EXPECT_EQ(rings[2].first, 200 + 7);
+  EXPECT_EQ(rings[2].slots, 1);
+  EXPECT_EQ(rings[3].first, 300);
+  EXPECT_EQ(rings[3].slots, 100) << "what goes round comes to all of them";
+  EXPECT_EQ(parts[0].slots, 12 + 19 + 1 + 100);
+}
+
+TEST(LoopParts, ComeToAllThatAnInnerLoopComesTo) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0, Memory::Compute, 100);
+  const Step inner = repeat(5, {sketch.compute("use", 0, 1, {}, {entry(x, 30, 1)})});
+  const sim::Ring ring = parts_of_loop(sketch, {inner})[0].rings[0];
+  EXPECT_EQ(ring.first, 30);
+  EXPECT_EQ(ring.slots, 5);
+  EXPECT_EQ(ring.stride, 0);
 }
 
 }  // namespace
