@@ -126,7 +126,8 @@ std::optional<std::vector<Origin>> ProductGraph::origins(ValueId value, Between 
   struct Way {
     ValueId value;
     std::int64_t parts = 1;
-    std::int64_t width = 0;  ///< that a Split cuts
+    std::int64_t width = 0;       ///< that a Split cuts
+    ValueId part = ir::kNoValue;  ///< of one into unlike widths
   };
   std::vector<Origin> found;
   std::vector<Way> open{{value}};
@@ -145,7 +146,8 @@ std::optional<std::vector<Origin>> ProductGraph::origins(ValueId value, Between 
     }
     const ir::Op& op = graph_[id];
     if (const Product* product = find(id)) {
-      const Origin origin{id, way.width == product->columns ? way.parts : 1};
+      const bool is_split = way.width == product->columns;
+      const Origin origin{id, is_split ? way.parts : 1, is_split ? way.part : ir::kNoValue};
       if (std::ranges::find(found, id, &Origin::product) == found.end()) found.push_back(origin);
       continue;
     }
@@ -153,9 +155,10 @@ std::optional<std::vector<Origin>> ProductGraph::origins(ValueId value, Between 
     Way next = way;
     if (op.is("Split")) {
       const std::int64_t axis = ir::attribute<std::int64_t>(op, "axis");
-      for (ValueId output : op.outputs) {
-        if (dim(output, axis) != dim(op.outputs[0], axis)) return std::nullopt;
-      }
+      const bool are_alike = std::ranges::all_of(
+          op.outputs, [&](ValueId output) { return dim(output, axis) == dim(op.outputs[0], axis); });
+      if (!are_alike && between != Between::Heads) return std::nullopt;
+      next.part = are_alike ? ir::kNoValue : way.value;
       next.parts = std::ssize(op.outputs);
       next.width = dim(op.inputs[0], axis);
     }
@@ -180,7 +183,7 @@ std::optional<OpId> ProductGraph::product_before(ValueId value) const {
     if (is_batched_product(op)) {
       if (found) return std::nullopt;
       found = id;
-    } else if (is_by_element(op) || op.is("Reshape")) {
+    } else if (is_by_element(op) || is_any(op, {"Reshape", "Flatten"})) {
       for (ValueId input : inputs_of(op)) open.push_back(input);
     } else if (is_quantization(op)) {
       open.push_back(op.inputs[0]);
@@ -203,7 +206,8 @@ std::optional<OpId> ProductGraph::product_after(ValueId value, Operand operand) 
       if (is_wanted) {
         if (found) return std::nullopt;
         found = id;
-      } else if (is_by_element(op) || is_any(op, {"Reshape", "Transpose", "Squeeze", "Unsqueeze"})) {
+      } else if (is_by_element(op) ||
+                 is_any(op, {"Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"})) {
         for (ValueId output : outputs_of(op)) open.push_back(output);
       } else if (is_quantization(op) && op.inputs[0] == at) {
         open.push_back(op.outputs[0]);

@@ -26,10 +26,12 @@ struct Product {
   std::int64_t experts = 0;  ///< of a weight [experts, in, out]; 0: it is a matrix, or of a Conv
 };
 
-/// A product that a tensor is made of. Its columns are `parts` tensors of equal width behind each other.
+/// A product that a tensor is made of. Its columns are `parts` tensors of equal width behind each other, or
+/// of unlike widths: then `part` is the one on the way to the tensor.
 struct Origin {
   ir::OpId product;
   std::int64_t parts = 1;
+  ir::ValueId part = ir::kNoValue;
 };
 
 /// What may lie between two products: anything but another product inside of attention, ops by element and

@@ -25,6 +25,7 @@
 #include "annotate/match.h"
 #include "annotate/product_graph.h"
 #include "annotate/spatial.h"
+#include "ir/bodies.h"
 
 namespace podium::annotate {
 namespace {
@@ -53,6 +54,13 @@ struct Columns {
   std::int64_t units = 0;   ///< of a part, that stay whole: heads; 0: its elements
 };
 
+/// How the heads of an attention are shared out, and those of keys and values, which may be fewer.
+struct Heads {
+  std::int64_t keys = 0;
+  Columns of_queries;
+  Columns of_keys;
+};
+
 class TensorParallelPlanner {
  public:
   TensorParallelPlanner(const ir::Graph& graph, const TensorParallelOptions& options)
@@ -70,10 +78,10 @@ class TensorParallelPlanner {
   std::optional<AttentionCore> core_of(OpId id);
   void cut_attention(const AttentionCore& core);
   std::optional<std::int64_t> fused_parts(const Block& block) const;
-  Columns columns_of_heads(const AttentionCore& core, const Origin& origin, std::int64_t width,
-                           std::int64_t queries);
+  Heads share_out(std::int64_t queries, std::int64_t keys) const;
   std::optional<std::int64_t> heads_before(OpId op, std::int64_t axis, std::int64_t heads) const;
-  void gather_tokens(OpId reader, ValueId value, std::int64_t heads, std::int64_t head);
+  void cut_queries_keys_values(const Block& block, const Heads& heads);
+  void gather_tokens(OpId reader, ValueId value, const Heads& heads, std::int64_t head);
   void find_vocabulary();
   void cut_embeddings();
   void cut_pair(const Product& second);
@@ -113,11 +121,13 @@ class TensorParallelPlanner {
   TensorParallelPlan plan_;
 };
 
-// Whether nothing but ops by element, on their first input, lies between the op and the value.
+// Whether nothing but ops by element, on their first input, and other shapes lie between the op and the
+// value.
 bool TensorParallelPlanner::is_made_by(OpId op, ValueId value) const {
   for (OpId maker = products_.producer(value); maker.valid(); maker = products_.producer(value)) {
     if (maker == op) return true;
-    if (!products_.is_by_element(graph_[maker])) return false;
+    if (!products_.is_by_element(graph_[maker]) && !is_any(graph_[maker], {"Reshape", "Flatten"}))
+      return false;
     value = graph_[maker].inputs[0];
   }
   return false;
@@ -179,16 +189,17 @@ std::optional<std::int64_t> TensorParallelPlanner::fused_parts(const Block& bloc
   return std::nullopt;
 }
 
-// Parts of keys are uneven only where those of queries are, so that each query has its keys.
-Columns TensorParallelPlanner::columns_of_heads(const AttentionCore& core, const Origin& origin,
-                                                std::int64_t width, std::int64_t queries) {
-  const std::int64_t heads = width / core.head;
-  const Product& product = *products_.find(origin.product);
-  if (heads % devices_ == 0) return {.parts = origin.parts};
-  if (devices_ % heads == 0 && origin.parts == 1 && width == product.columns) return {.shards = heads};
-  if (heads == queries && heads > devices_) return {.parts = origin.parts, .units = heads};
-  throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]), heads,
-              devices_);
+// Even parts, where keys may be on several devices each; else parts of as many keys as another has, or one
+// less, each with the queries that share them: devices may be left over. One key for all is on all.
+Heads TensorParallelPlanner::share_out(std::int64_t queries, std::int64_t keys) const {
+  Heads heads{.keys = keys, .of_queries = {}, .of_keys = {}};
+  if (keys == 1 || (queries % devices_ == 0 && (keys % devices_ == 0 || devices_ % keys == 0))) {
+    if (queries % devices_ != 0) heads.of_queries.units = queries;
+    if (keys % devices_ != 0) heads.of_keys.shards = keys;
+  } else {
+    heads.of_queries.units = heads.of_keys.units = keys;
+  }
+  return heads;
 }
 
 // The axis of a movement's input that has the heads which an axis of its output has, alone or with what
@@ -216,7 +227,7 @@ std::optional<std::int64_t> TensorParallelPlanner::heads_before(OpId id, std::in
 
 // Follows keys or values back while nothing but movements has made them. The first of these movements reads
 // the tokens of all groups.
-void TensorParallelPlanner::gather_tokens(OpId reader, ValueId value, std::int64_t heads, std::int64_t head) {
+void TensorParallelPlanner::gather_tokens(OpId reader, ValueId value, const Heads& heads, std::int64_t head) {
   constexpr int kHeadsApart = 4;  // axes of [batch, heads, tokens, elements]
   if (context_groups_ == 1) return;
   const bool are_apart = graph_[value].type.rank() == kHeadsApart;
@@ -226,18 +237,34 @@ void TensorParallelPlanner::gather_tokens(OpId reader, ValueId value, std::int64
         graph_.describe(graph_[reader]), graph_[value].type.rank());
   std::int64_t axis = are_apart ? 1 : 2;
   for (OpId id = products_.producer(value); id.valid(); id = products_.producer(value)) {
-    const auto before = heads_before(id, axis, heads);
+    const auto before = heads_before(id, axis, heads.keys);
     if (!before) break;
     reader = id;
     value = graph_[id].inputs[0];
     axis = *before;
   }
+  // Copies for several queries are shared out as these are.
   const std::int64_t width = products_.dim(value, axis);
-  const std::int64_t count = width == heads * head ? heads : width;
-  Columns columns;
-  if (count < devices_) columns.shards = count;
-  if (count > devices_ && count % devices_ != 0) columns.units = count;
-  say(reader, value, cut(axis, columns));
+  const bool are_copies = width != heads.keys && width != heads.keys * head;
+  say(reader, value, cut(axis, are_copies ? heads.of_queries : heads.of_keys));
+}
+
+// Columns of unlike widths are no parts of one cut: they are shared out as they come, and what a Split makes
+// of them by heads.
+void TensorParallelPlanner::cut_queries_keys_values(const Block& block, const Heads& heads) {
+  std::set<std::int32_t> seen;
+  for (const auto* list : {&block.q, &block.k, &block.v}) {
+    const Origin& origin = list->front();
+    Columns columns = list == &block.q ? heads.of_queries : heads.of_keys;
+    const bool is_first = seen.insert(origin.product.index).second;
+    if (origin.part.valid()) {
+      if (is_first) cut_columns(*products_.find(origin.product));
+      say_activation(products_.producer(origin.part), origin.part, cut(-1, columns));
+    } else if (is_first) {
+      columns.parts = origin.parts;
+      cut_columns(*products_.find(origin.product), columns);
+    }
+  }
 }
 
 void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
@@ -256,37 +283,26 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
     sequence_ = products_.dim(core.q, graph_[core.q].type.rank() == 3 ? 1 : -2);
   }
   const auto heads_of = [&](const Origin& origin) {
-    return products_.find(origin.product)->columns / origin.parts / core.head;
+    const std::int64_t width = origin.part.valid() ? products_.dim(origin.part, -1)
+                                                   : products_.find(origin.product)->columns / origin.parts;
+    return width / core.head;
   };
-  const std::int64_t columns = products_.find(block.q[0].product)->columns;
-  const std::int64_t queries = columns / core.head / (sources.size() == 1 ? 3 : 1);
-  if (sources.size() == 1) {
+  if (sources.size() == 1 && !block.q[0].part.valid()) {
     const auto parts = fused_parts(block);
     if (!parts) return;
-    Origin& origin = sources.begin()->second;
-    origin.parts = *parts;
-    cut_columns(*products_.find(origin.product),
-                columns_of_heads(core, origin, products_.find(origin.product)->columns / 3, queries));
-  } else {
-    const auto has_as_many_heads = [&](const auto& source) { return heads_of(source.second) == queries; };
-    // Queries in uneven parts are with other queries than those whose keys they share.
-    const bool are_alike = std::ranges::all_of(sources, has_as_many_heads);
-    if (queries % devices_ != 0 && !(are_alike && queries > devices_)) {
-      throw Error("{}: {} heads found for {} devices, a multiple needed", graph_.describe(graph_[core.op]),
-                  queries, devices_);
-    }
-    for (auto& [id, origin] : sources) {
-      const Product& product = *products_.find(origin.product);
-      cut_columns(product, columns_of_heads(core, origin, product.columns / origin.parts, queries));
-    }
+    for (auto* list : {&block.q, &block.k, &block.v}) list->front().parts = *parts;
   }
-  const std::int64_t keys = sources.size() == 1 ? queries : heads_of(block.k[0]);
-  gather_tokens(core.k_reader, core.k, keys, core.head);
-  gather_tokens(core.v_reader, core.v, keys, core.head);
+  const bool has_own_thirds = sources.size() == 1 && block.q[0].parts == 1;  // each head
+  const std::int64_t queries = heads_of(block.q[0]) / (has_own_thirds ? 3 : 1);
+  const std::int64_t keys = has_own_thirds ? queries : heads_of(block.k[0]);
+  if (keys < 1 || queries % keys != 0) return;
+  const Heads heads = share_out(queries, keys);
+  cut_queries_keys_values(block, heads);
+  gather_tokens(core.k_reader, core.k, heads, core.head);
+  gather_tokens(core.v_reader, core.v, heads, core.head);
   for (const auto& [id, origin] : sources) take(origin.product);
   take(*projection);
-  const bool is_uneven = queries % devices_ != 0;
-  cut_rows(*products_.find(*projection), {.units = is_uneven ? queries : 0});
+  cut_rows(*products_.find(*projection), heads.of_queries);
   ++plan_.attentions;
 }
 
@@ -383,8 +399,14 @@ TensorParallelPlan TensorParallelPlanner::plan() {
   }
   if (expert_groups_ > 1 && plan_.expert_mlps == 0)
     throw Error("no MLP of experts found, one with weights [experts, in, out] needed for groups of experts");
-  if (plan_.attentions + plan_.mlps + plan_.expert_mlps + plan_.convolution_pairs + plan_.heads == 0)
-    throw Error("no attention, MLP or pair of convolutions found, one needed");
+  if (plan_.attentions + plan_.mlps + plan_.expert_mlps + plan_.convolution_pairs + plan_.heads == 0) {
+    const auto with_body =
+        std::ranges::find_if(graph_.ops, [](const ir::Op& op) { return ir::has_body(op); });
+    throw Error("no attention, MLP or pair of convolutions found{}, one needed",
+                with_body == graph_.ops.end()
+                    ? ""
+                    : fmt::format(" outside of {}, whose bodies are not cut", graph_.describe(*with_body)));
+  }
   if ((tokens_ == TokensBetweenBlocks::Cut || context_groups_ > 1) && plan_.attentions == 0)
     throw Error("no attention found, one needed that says where the tokens are");
   return std::move(plan_);

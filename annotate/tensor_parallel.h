@@ -50,9 +50,10 @@ struct TensorParallelPlan {
 /// Cuts over devices 0 to devices * context_groups - 1, those of a group behind each other. The graph has its
 /// types inferred; names of ops and values have no say.
 /// - Attention: from a Softmax, or the op Attention, back to the products that make Q, K and V, which are cut
-///   in columns by heads (a fused one part by part), and forth to the projection, which is cut in rows. Keys
-///   and values with fewer heads than devices are on several devices each. Where the devices do not divide
-///   the heads, some have one less, as long as queries, keys and values have as many.
+///   in columns by heads (a fused one part by part, one of parts of unlike widths as its columns come), and
+///   forth to the projection, which is cut in rows. Keys and values with fewer heads than devices are on
+///   several devices each. Where the devices do not divide the heads, some have one less, or none, with the
+///   queries that share it.
 /// - MLP: products whose columns reach the rows of another one through ops by element alone. Those of experts
 ///   have all experts in one product.
 /// - Convolutions: output channels of one, input channels of the next.
@@ -61,7 +62,7 @@ struct TensorParallelPlan {
 /// - Tokens over groups: operands and results of all these by tokens, keys and values whole in their own
 /// form,
 ///   before heads are copied for several queries.
-/// Error when heads or experts cannot be shared out, experts are found where tokens are, and when nothing was
+/// Error when experts cannot be shared out, experts are found where tokens are, and when nothing was
 /// found.
 TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorParallelOptions& options);
 

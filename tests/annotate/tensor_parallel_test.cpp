@@ -191,21 +191,52 @@ TEST(TensorParallel, GivesSomeDevicesAHeadLessWhereThatIsNeeded) {
   }
 }
 
-// Six heads of keys over four devices would be apart from the queries that share them.
-TEST(TensorParallel, RefusesKeysThatWouldBeApartFromTheirQueries) {
+// Six heads of keys over four devices: two devices have two, each with the two queries that share it, one has
+// two and one none. A query is never apart from its key.
+TEST(TensorParallel, KeepsKeysWithTheirQueries) {
   const ir::Graph graph = graph_with_weights(
       "g (float[2,3,24] x) => (float[2,3,24] y) <float[24,24] wq, float[24,12] wk, float[24,12] wv, float[24,24] wo> {"
       " q = MatMul(x, wq)\n k = MatMul(x, wk)\n v = MatMul(x, wv)\n"
       " a = Attention <q_num_heads = 12, kv_num_heads = 6> (q, k, v)\n y = MatMul(a, wo) }");
-  EXPECT_EQ(refusal([&] { plan_tensor_parallel(graph, {.devices = 4}); }),
-            "node 'a' (Attention): 6 heads found for 4 devices, a multiple needed");
+  const auto plan = plan_tensor_parallel(graph, {.devices = 4});
+  for (const OpTensorSpec& said : plan.specs) {
+    if (said.spec.axes.empty()) continue;
+    EXPECT_EQ(said.spec.axes[0].factors.at(0).size, 6) << graph[said.tensor].name;
+    EXPECT_EQ(said.spec.axes[0].factors[0].shards, 4) << graph[said.tensor].name;
+  }
 }
 
-TEST(TensorParallel, RefusesHeadsThatCannotBeSharedOut) {
-  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(separate()), {.devices = 5}); }),
-            "node 'p' (Softmax): 4 heads found for 5 devices, a multiple needed");
-  EXPECT_EQ(refusal([] { plan_tensor_parallel(graph_with_weights(fused()), {.devices = 8}); }),
-            "node 'p' (Softmax): 4 heads found for 8 devices, a multiple needed");
+TEST(TensorParallel, LeavesDevicesOverWhereThereAreMoreThanHeads) {
+  for (const std::string& model : {separate(), fused()}) {
+    const auto plan = plan_tensor_parallel(graph_with_weights(model), {.devices = 8});
+    EXPECT_EQ(plan.attentions, 1);
+    EXPECT_EQ(plan.specs[plan.specs.size() - 2].spec.axes.at(0).factors.at(0).size, 4);
+  }
+}
+
+// One key for all queries is on all devices.
+TEST(TensorParallel, SharesOutQueriesOfOneKey) {
+  EXPECT_EQ(
+      planned(graph_with_weights(
+                  "g (float[2,3,6] x) => (float[2,3,6] y) <float[6,6] wq, float[6,2] wk, float[6,2] wv, "
+                  "float[6,6] wo> { q = MatMul(x, wq)\n k = MatMul(x, wk)\n v = MatMul(x, wv)\n"
+                  " a = Attention <q_num_heads = 3, kv_num_heads = 1> (q, k, v)\n y = MatMul(a, wo) }"),
+              {.devices = 3}),
+      "q: x all wq 1/3 q -1/3\nk: x all wk all k all\nv: x all wv all v all\n"
+      "y: a -1/3 wo 0/3 y all\n1 attention block cut over 3 devices");
+}
+
+// Columns of queries, keys and values side by side: of queries twice as many.
+TEST(TensorParallel, SharesOutColumnsOfUnlikeWidthsBehindTheirSplit) {
+  EXPECT_EQ(
+      planned(
+          graph_with_weights(
+              "g (float[2,3,8] x) => (float[2,3,8] y) <float[8,16] w, float[8,8] wo, "
+              "int64[3] sizes = {8, 4, 4}> { all = MatMul(x, w)\n q, k, v = Split <axis = 2> (all, sizes)\n"
+              " a = Attention <q_num_heads = 4, kv_num_heads = 2> (q, k, v)\n y = MatMul(a, wo) }"),
+          {.devices = 2}),
+      "all: x all w 1/2 all -1/2\nq: q -1/2 k -1/2 v -1/2\n"
+      "y: a -1/2 wo 0/2 y all\n1 attention block cut over 2 devices");
 }
 
 TEST(TensorParallel, CutsTheVocabularyOfATiedTable) {

@@ -362,8 +362,6 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
               HasSubstr("tensorParallelSettings.devices 2 excludes deviceConfiguration 'tp'"));
   EXPECT_THAT(refused("--tensor-parallel 2 --batch-serialize 2"),
               HasSubstr("tensorParallelSettings.devices 2 excludes batchSerializationSettings.factor"));
-  EXPECT_THAT(refused("--tensor-parallel 8 --device ipu-pod16"),
-              HasSubstr("(Softmax): 4 heads found for 8 devices, a multiple needed"));
   EXPECT_THAT(refused("--tensor-parallel 2 --expert-parallel 2"), HasSubstr("no MLP of experts found"));
   EXPECT_THAT(refused("--sequence-parallel"),
               HasSubstr("tensorParallelSettings.cutsTokens needs devices of at least 2 (--tensor-parallel)"));
