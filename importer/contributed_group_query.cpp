@@ -60,6 +60,10 @@ GroupQuery group_query_of(Rewrite& node) {
   GroupQuery group;
   group.heads = take_needed<std::int64_t>(node, "num_heads");
   group.kv_heads = take_needed<std::int64_t>(node, "kv_num_heads");
+  constexpr std::int64_t kMostHeads = std::int64_t{1} << 31;
+  for (const std::int64_t heads : {group.heads, group.kv_heads}) {
+    if (heads < 1 || heads > kMostHeads) throw Error("{} heads found, 1 to {} needed", heads, kMostHeads);
+  }
   group.window = node.take_or<std::int64_t>("local_window_size", -1);
   group.is_causal = take_flag(node, "causal", true);
   group.batch = dim_of(node, node.input(GroupQuery::kQuery), 0);

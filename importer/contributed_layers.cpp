@@ -19,6 +19,8 @@ constexpr float kSmallEpsilon = 1e-12F;
 // 1 / sqrt(mean of squares over the axes from `axis` on, plus epsilon).
 void inverse_rms(Rewrite& node, std::size_t output, ValueId x, std::int64_t axis, float epsilon) {
   if (!node.has_output(output)) return;
+  constexpr std::int64_t kMostAxes = 1024;
+  if (axis < -kMostAxes) throw Error("axis {} found, {} or more needed", axis, -kMostAxes);
   IntList axes{axis};
   for (std::int64_t later = axis + 1; axis < 0 && later < 0; ++later) axes.push_back(later);
   if (axis >= 0) {

@@ -47,6 +47,13 @@ void crop(Rewrite& node) {
   const auto border = node.take_or<IntList>("border", {0, 0, 0, 0});
   const auto size = node.take_or<IntList>("scale", {});
   if (border.size() != 4) throw Error("border has {} entries, 4 needed", border.size());
+  for (const IntList* list : {&border, &size}) {
+    for (const std::int64_t entry : *list) {
+      constexpr std::int64_t kMost = std::int64_t{1} << 31;
+      if (entry < 0 || entry > kMost)
+        throw Error("{} in border or scale found, 0 to {} needed", entry, kMost);
+    }
+  }
   const auto end = [](std::int64_t from_the_end) {
     return from_the_end == 0 ? std::numeric_limits<std::int64_t>::max() : -from_the_end;
   };

@@ -91,10 +91,11 @@ std::int64_t largest_in(const T* plane, std::int64_t width, Range rows, Range co
 // when the bin is empty. A region is its batch index, x and y of its first corner, x and y of its last.
 template <class T, class Use>
 void for_each_bin(const RoiPool& pool, const T* x, const T* region, const Use& use) {
-  const std::int64_t image = static_cast<std::int64_t>(region[0]);
-  if (!(region[0] >= 0) || image >= pool.batch) {
-    throw Error("a region is of image {}, there are {}", static_cast<double>(region[0]), pool.batch);
-  }
+  // Compared as numbers: infinity fits no integer.
+  const auto named = static_cast<double>(region[0]);
+  if (!(named >= 0 && named < static_cast<double>(pool.batch)))
+    throw Error("a region is of image {}, there are {}", named, pool.batch);
+  const auto image = static_cast<std::int64_t>(named);
   T corners[4];
   for (int i = 0; i < 4; ++i) corners[i] = std::round(region[i + 1] * static_cast<T>(pool.scale));
   for (std::int64_t plane = image * pool.channels; plane < (image + 1) * pool.channels; ++plane) {

@@ -18,6 +18,9 @@
 namespace podium::kernels {
 namespace {
 
+// Of a bin along one dimension, however far a region reaches.
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 20;
+
 // Where one sample falls between two pixels of a row or column.
 template <class T>
 struct Sample {
@@ -45,8 +48,7 @@ struct Samples {
 
   Samples(T start, T length, std::int64_t bins, std::int64_t ratio, std::int64_t size) {
     const T bin = length / static_cast<T>(bins);
-    // The number of samples is bounded by the pixels a region can meet, however far it reaches.
-    const T wanted = std::clamp<T>(std::ceil(bin), 0, static_cast<T>(1 << 20));
+    const T wanted = std::clamp<T>(std::ceil(bin), 0, static_cast<T>(kMostSamples));
     per_bin = ratio > 0 ? ratio : static_cast<std::int64_t>(wanted);
     all.reserve(bins * per_bin);
     for (std::int64_t b = 0; b < bins; ++b) {
@@ -223,7 +225,8 @@ RoiAlign read_roi_align(const PrepareContext& context) {
                       .scale = context.get_float("spatial_scale"),
                       .half_pixel = pixels == "half_pixel",
                       .takes_max = mode == "max"};
-  if (plan.ratio < 0) throw Error("sampling_ratio is {}, 0 or more needed", plan.ratio);
+  if (plan.ratio < 0 || plan.ratio > kMostSamples)
+    throw Error("sampling_ratio is {}, 0 to {} needed", plan.ratio, kMostSamples);
   return plan;
 }
 

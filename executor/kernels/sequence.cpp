@@ -78,12 +78,13 @@ Dims part_sizes(const RunContext& run, std::int64_t dim) {
   if (!run.has_input(1)) return Dims(dim, 1);
   const Tensor& split = run.input(1);
   Dims sizes = split.to_ints();
-  if (std::any_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size < 0; })) {
-    throw Error("a part of negative size is wanted");
+  const auto is_part = [dim](std::int64_t size) { return size >= 0 && size <= dim; };
+  if (split.rank() > 0 && !std::all_of(sizes.begin(), sizes.end(), is_part)) {
+    throw Error("parts of {} elements found, each of 0 to {} needed", ir::to_string(sizes), dim);
   }
   if (split.rank() == 0) {
     const std::int64_t chunk = sizes[0];
-    if (chunk == 0) throw Error("parts of 0 elements are wanted");
+    if (chunk <= 0) throw Error("parts of {} elements found, 1 or more needed", chunk);
     sizes.clear();
     for (std::int64_t first = 0; first < dim; first += chunk) sizes.push_back(std::min(chunk, dim - first));
   }

@@ -113,9 +113,9 @@ PreparedKernel split(PrepareContext& context) {
   }
   const auto* count = context.get_if<std::int64_t>("num_outputs");
   const std::int64_t outputs = context.output_count();
-  const Dims sizes = context.has_input(1)
-                         ? context.constant(1)->to_ints()
-                         : ir::chunk_sizes(plan.dims[plan.axis], count == nullptr ? outputs : *count);
+  const Dims sizes = context.has_input(1) ? context.constant(1)->to_ints()
+                                          : ir::chunk_sizes(plan.dims[plan.axis],
+                                                            count == nullptr ? outputs : *count, outputs);
   return [parts = split_parts(plan, sizes)](const RunContext& run) { run_split(parts, run); };
 }
 

@@ -225,7 +225,7 @@ std::int64_t head_size(std::int64_t hidden, std::int64_t heads, std::string_view
 
 Dims AttentionShape::y() const {
   if (!is_flat) return {batch, q_heads, rows, v_head};
-  return {batch, rows, q_heads == kUnknown || v_head == kUnknown ? kUnknown : q_heads * v_head};
+  return {batch, rows, q_heads == kUnknown ? kUnknown : times(v_head, q_heads)};
 }
 
 AttentionShape attention_shape(const TypedOp& op) {

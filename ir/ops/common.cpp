@@ -34,6 +34,13 @@ std::int64_t times(std::int64_t size, std::int64_t factor) {
   return product;
 }
 
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = kUnknown;
+  if (a != kUnknown && b != kUnknown && __builtin_add_overflow(a, b, &sum))
+    throw Error("{} plus {} found, a sum of at most 63 bits needed", a, b);
+  return sum;
+}
+
 Type broadcast_type(const InferContext& context, DataType element, std::size_t first) {
   Dims dims;
   for (std::size_t i = first; i < context.input_count(); ++i) {

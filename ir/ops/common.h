@@ -30,6 +30,8 @@ std::optional<DataType> named_type(const TypedOp& op, std::string_view attribute
 
 /// The product of a size, which may be unknown, and a number. Error where 63 bits do not hold it.
 std::int64_t times(std::int64_t size, std::int64_t factor);
+/// The sum of two sizes, of which either may be unknown. Error where 63 bits do not hold it.
+std::int64_t plus(std::int64_t a, std::int64_t b);
 
 /// Both sizes are known and not the same.
 inline bool differ(std::int64_t a, std::int64_t b) { return a != kUnknown && b != kUnknown && a != b; }

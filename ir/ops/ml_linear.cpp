@@ -37,8 +37,8 @@ void infer_linear_regressor(InferContext& context) {
   const std::int64_t targets = ml_count(context, "targets");
   const std::int64_t columns = ml_columns(context);
   const std::int64_t coefficients = ml_length(context, "coefficients");
-  if (columns != kUnknown && coefficients != targets * columns) {
-    throw Error("there are {} coefficients, {} needed", coefficients, targets * columns);
+  if (const std::int64_t needed = times(columns, targets); needed != kUnknown && coefficients != needed) {
+    throw Error("there are {} coefficients, {} needed", coefficients, needed);
   }
   context.set_output(0, DataType::Float, {ml_rows(context), targets});
 }

@@ -71,13 +71,21 @@ void infer_one_hot_encoder(InferContext& context) {
 }
 
 // The type of the one list of values that is there.
-void infer_label_encoder(InferContext& context) {
-  if (const auto* tensor = context.get_if<Tensor>("values_tensor"))
-    return like_input(context, tensor->type());
-  if (ml_length(context, "values_strings") > 0) return like_input(context, DataType::String);
-  if (ml_length(context, "values_int64s") > 0) return like_input(context, DataType::Int64);
-  if (ml_length(context, "values_floats") > 0) return like_input(context, DataType::Float);
+DataType label_type(const InferContext& context) {
+  if (const auto* tensor = context.get_if<Tensor>("values_tensor")) return tensor->type();
+  if (ml_length(context, "values_strings") > 0) return DataType::String;
+  if (ml_length(context, "values_int64s") > 0) return DataType::Int64;
+  if (ml_length(context, "values_floats") > 0) return DataType::Float;
   throw Error("there are no values");
+}
+
+void infer_label_encoder(InferContext& context) {
+  const DataType label = label_type(context);
+  const auto* fallback = context.get_if<Tensor>("default_tensor");
+  if (fallback != nullptr && fallback->type() != label)
+    throw Error("default_tensor is {}, {} needed as the values are", name_of(fallback->type()),
+                name_of(label));
+  like_input(context, label);
 }
 
 // An input of one dimension is a column.
@@ -102,7 +110,7 @@ void infer_vectorizer(InferContext& context) {
     }
     if (given != nullptr) own = (*given)[i];
     if (own != kUnknown && own < 0) throw Error("inputdimensions has {}, which is negative", own);
-    columns = own == kUnknown || columns == kUnknown ? kUnknown : columns + own;
+    columns = plus(columns, own);
   }
   context.set_output(0, DataType::Float, {rows, columns});
 }
@@ -121,7 +129,8 @@ DataType cast_target(const std::string& name) {
 }
 
 void infer_cast_map(InferContext& context) {
-  map_type(context);
+  const DataType keys = map_type(context).element;
+  if (keys != DataType::Int64) throw Error("the map has keys of {}, int64 needed", name_of(keys));
   const std::string& form = context.get_string("map_form");
   if (form != "DENSE" && form != "SPARSE") throw Error("map_form is \"{}\", DENSE or SPARSE needed", form);
   const std::int64_t columns = form == "SPARSE" ? ml_count(context, "max_map") : kUnknown;
@@ -130,6 +139,8 @@ void infer_cast_map(InferContext& context) {
 
 void infer_dict_vectorizer(InferContext& context) {
   const Type& map = map_type(context);
+  if (map.element != DataType::String && map.element != DataType::Int64)
+    throw Error("the map has keys of {}, string or int64 needed", name_of(map.element));
   const auto name = map.element == DataType::String ? "string_vocabulary" : "int64_vocabulary";
   const std::int64_t words = ml_length(context, name);
   if (words == 0) throw Error("{} is needed for keys of {}", name, name_of(map.element));

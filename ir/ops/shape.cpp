@@ -210,7 +210,7 @@ void infer_concat(InferContext& context) {
     Dims part = context.dims(i);
     axis = normalized_axis(context.get_int("axis"), std::ssize(part));
     std::int64_t& along = part[axis];
-    total = total == kUnknown || along == kUnknown ? kUnknown : total + along;
+    total = plus(total, along);
     along = kUnknown;
     dims = dims ? merged(*dims, part, fmt::format("all but axis {} must agree", axis)) : std::move(part);
   }

@@ -61,11 +61,11 @@ std::vector<AxisSlice> slices_of(const Dims& dims, const Dims& starts, const Dim
   return slices;
 }
 
-Dims chunk_sizes(std::int64_t dim, std::int64_t parts) {
+Dims chunk_sizes(std::int64_t dim, std::int64_t parts, std::int64_t first) {
   if (parts <= 0) throw Error("{} parts wanted, at least 1 needed", parts);
-  const std::int64_t chunk = (dim + parts - 1) / parts;
+  const std::int64_t chunk = dim / parts + (dim % parts == 0 ? 0 : 1);
   Dims sizes;
-  for (std::int64_t i = 0; i < parts; ++i)
+  for (std::int64_t i = 0; i < first; ++i)
     sizes.push_back(std::clamp<std::int64_t>(dim - i * chunk, 0, chunk));
   return sizes;
 }
@@ -103,7 +103,7 @@ Dims split_sizes(const InferContext& context, std::int64_t dim) {
     std::int64_t total = 0;
     for (std::int64_t size : *given) {
       if (size < 0) throw Error("a part of {} elements is wanted", size);
-      total += size;
+      total = plus(total, size);
     }
     if (dim != kUnknown && total != dim)
       throw Error("parts of {} elements in all found, {} needed", total, dim);
@@ -112,7 +112,7 @@ Dims split_sizes(const InferContext& context, std::int64_t dim) {
   const auto* parts = context.get_if<std::int64_t>("num_outputs");
   const std::int64_t count = parts == nullptr ? outputs : *parts;
   if (count < outputs) throw Error("num_outputs is {}, {} outputs found", count, outputs);
-  return dim == kUnknown ? Dims{} : chunk_sizes(dim, count);
+  return dim == kUnknown ? Dims{} : chunk_sizes(dim, count, outputs);
 }
 
 void infer_split(InferContext& context) {

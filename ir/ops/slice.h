@@ -22,7 +22,7 @@ AxisSlice axis_slice(std::int64_t dim, std::int64_t start, std::int64_t end, std
 std::vector<AxisSlice> slices_of(const Dims& dims, const Dims& starts, const Dims& ends, const Dims& axes,
                                  const Dims& steps);
 
-/// Sizes of `parts` equal chunks of `dim`, the last ones smaller: 7 in 3 is 3, 3, 1.
-Dims chunk_sizes(std::int64_t dim, std::int64_t parts);
+/// Sizes of the first ones of `parts` equal chunks of `dim`, the last ones smaller: 7 in 3 is 3, 3, 1.
+Dims chunk_sizes(std::int64_t dim, std::int64_t parts, std::int64_t first);
 
 }  // namespace podium::ir

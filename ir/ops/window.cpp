@@ -117,7 +117,7 @@ Dims kernel_of_weights(const TypedOp& op, const Dims& x, const Dims& w) {
     fits = kernel[i] == kUnknown || kernel[i] == (*declared)[i];
   }
   if (!fits) throw Error("kernel_shape is {}, the weights have shape {}", to_string(*declared), to_string(w));
-  return *declared;
+  return window_list(op, "kernel_shape", kernel.size(), 0, 0);
 }
 
 // The spatial part of ConvTranspose's output_shape; empty when the attribute is not there.

@@ -377,6 +377,16 @@ TEST_F(GroupQuery, GrowsItsCacheAndLooksThroughAWindow) {
   expect_gradients_of_differences(head + "a, z) }", inputs);
 }
 
+TEST_F(GroupQuery, RefusesMoreHeadsThanThereAreNumbers) {
+  const std::string head = "g (double[2,3,16] q, int32[2] n, int32[1] t) => (double[] y) ";
+  const std::string many = "4611686018427387904";
+  EXPECT_THROW(
+      run_text(head + "{ y = com.microsoft.GroupQueryAttention <num_heads = " + many +
+                   ", kv_num_heads = " + many + "> (q, , , , , n, t) }",
+               {numbers({2, 3, 16}), tensor<std::int32_t>({2}, {2, 2}), tensor<std::int32_t>({1}, {3})}),
+      Error);
+}
+
 TEST_F(GroupQuery, SmoothsItsSoftmaxNormalisesHeadsAndNeedNotBeCausal) {
   const std::string head =
       "g (double[2,3,16] q, double[2,3,8] k, double[2,3,8] v, int32[2] n, int32[1] t, double[4] a, double[4] b) => "

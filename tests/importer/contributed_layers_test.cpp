@@ -47,6 +47,13 @@ TEST(ContributedLayers, SimplifiedLayerNormalizationDividesByTheRootMeanSquare) 
   }
 }
 
+TEST(ContributedLayers, RefusesAnAxisBeforeAllOthers) {
+  EXPECT_THROW(run_text("g (double[2,3,4] x, double[4] s) => (double[] y, double[] r) "
+                        "{ y, r = SimplifiedLayerNormalization <axis = -9223372036854775808> (x, s) }",
+                        {kX, kScale}),
+               Error);
+}
+
 TEST(ContributedLayers, SkipLayerNormalizationNormalisesASumAndGivesItOut) {
   const std::string text =
       "g (double[2,3,4] x, double[2,3,4] k, double[4] s, double[4] b, double[4] a) => "

@@ -307,6 +307,7 @@ TEST(Opset, KeepsOpsThatWereDropped) {
   EXPECT_THAT(run("ImageScaler<scale = 2.0, bias = [10.0]>", 9), ElementsAre(10, 12, 14, 16));
   EXPECT_THAT(run("Crop<border = [1,0,0,1]>", 5), ElementsAre(1));
   EXPECT_THAT(run("Crop<border = [0,1,0,0], scale = [1,1]>", 5), ElementsAre(2));
+  EXPECT_THROW(run("Crop<border = [0,9223372036854775807,0,0], scale = [1,1]>", 5), Error);
   EXPECT_NEAR(run("ScaledTanh<alpha = 2.0, beta = 0.5>", 1)[1], 2 * std::tanh(0.5F), 1e-6);
   EXPECT_THAT(run("MeanVarianceNormalization<normalize_variance = 0>", 1),
               ElementsAre(-1.5F, -0.5F, 0.5F, 1.5F));

@@ -6,6 +6,7 @@
 #include "executor/kernels/families.h"
 #include "executor/kernels/ml/ml.h"
 #include "executor/kernels/ml/svm.h"
+#include "ir/ops/ml.h"
 
 namespace podium::kernels {
 namespace {
@@ -17,11 +18,9 @@ struct LinearModel {
   Matrix coefficients;
   Eigen::RowVectorXf intercepts;
 
-  explicit LinearModel(const PrepareContext& context) {
+  LinearModel(const PrepareContext& context, std::int64_t rows) {
     const auto values = list_or_empty<ir::FloatList>(context, "coefficients");
-    const std::int64_t columns = context.dims(0).back();
-    const auto rows = std::ssize(values) / std::max<std::int64_t>(columns, 1);
-    coefficients = Eigen::Map<const Matrix>(values.data(), rows, columns);
+    coefficients = Eigen::Map<const Matrix>(values.data(), rows, context.dims(0).back());
     const auto given = list_or_empty<ir::FloatList>(context, "intercepts");
     intercepts = Eigen::RowVectorXf::Zero(rows);
     if (given.empty()) return;
@@ -42,7 +41,8 @@ struct LinearModel {
 
 PreparedKernel linear_regressor(PrepareContext& context) {
   const PostTransform transform = post_transform_named(context.get_string("post_transform"));
-  return [model = std::make_shared<const LinearModel>(context), transform](const RunContext& run) {
+  const std::int64_t targets = context.get_int("targets");
+  return [model = std::make_shared<const LinearModel>(context, targets), transform](const RunContext& run) {
     Matrix scores = model->scores(run.input(0));
     const std::size_t columns = scores.cols();
     for (std::int64_t row = 0; row < scores.rows(); ++row)
@@ -81,8 +81,9 @@ void classify(const LinearClassifier& classifier, const RunContext& run) {
 }
 
 PreparedKernel linear_classifier(PrepareContext& context) {
+  const std::int64_t classes = ir::ml_length(context, "coefficients") / context.dims(0).back();
   auto classifier = std::make_shared<const LinearClassifier>(
-      LinearClassifier{LinearModel(context), ClassLabels(context, "classlabels_ints"),
+      LinearClassifier{LinearModel(context, classes), ClassLabels(context, "classlabels_ints"),
                        post_transform_named(context.get_string("post_transform"))});
   return [classifier](const RunContext& run) { classify(*classifier, run); };
 }

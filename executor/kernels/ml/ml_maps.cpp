@@ -228,8 +228,10 @@ PreparedKernel dict_vectorizer_of(const Tensor& vocabulary) {
 }
 
 PreparedKernel dict_vectorizer(PrepareContext& context) {
-  const auto strings = list_or_empty<StringList>(context, "string_vocabulary");
-  if (!strings.empty()) return dict_vectorizer_of<std::string>(tensor_of(strings));
+  if (context.element(0) == DataType::String) {
+    return dict_vectorizer_of<std::string>(
+        tensor_of(list_or_empty<StringList>(context, "string_vocabulary")));
+  }
   return dict_vectorizer_of<std::int64_t>(tensor_of(list_or_empty<IntList>(context, "int64_vocabulary")));
 }
 

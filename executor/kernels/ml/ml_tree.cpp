@@ -100,6 +100,7 @@ PreparedKernel classifier(PrepareContext& context) {
   const auto same = [&](std::int64_t id) { return id == ids.front(); };
   ClassLabels labels(context, "classlabels_int64s");
   const bool binary = !ids.empty() && labels.size() <= 2 && std::all_of(ids.begin(), ids.end(), same);
+  if (binary && ids.front() < 0) throw Error("class_ids has {}, 0 or more needed", ids.front());
   auto model = std::make_shared<Classifier>(
       Classifier{trees_of_lists(context, "class"), std::move(labels),
                  post_transform_named(context.get_string("post_transform")), binary,

@@ -143,16 +143,19 @@ struct SvmClassifier {
 };
 
 void read_vectors(SvmClassifier& model, const PrepareContext& context, const FloatList& coefficients) {
+  const auto vectors = list_or_empty<FloatList>(context, "support_vectors");
   std::int64_t total = 0;
   for (std::int64_t count : model.counts) {
-    if (count < 0) throw Error("vectors_per_class has {}, which is negative", count);
+    // A vector has one number or more.
+    const std::int64_t most = std::ssize(vectors) - total;
+    if (count < 0 || count > most) throw Error("vectors_per_class has {}, 0 to {} needed", count, most);
     model.starts.push_back(total);
     total += count;
   }
   if (std::ssize(model.counts) != model.classes || model.classes < 2) {
     throw Error("vectors_per_class has {} numbers for {} classes", model.counts.size(), model.classes);
   }
-  model.vectors = as_matrix(list_or_empty<FloatList>(context, "support_vectors"), total, "support_vectors");
+  model.vectors = as_matrix(vectors, total, "support_vectors");
   const auto size = std::ssize(coefficients);
   if (size != total * (model.classes - 1)) {
     throw Error("there are {} coefficients, {} needed", size, total * (model.classes - 1));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "executor/kernels/cast.h"
 #include "executor/kernels/ml/trees.h"
@@ -29,6 +30,12 @@ Branch branch_named(const std::string& name) {
 template <class List>
 void check_length(const List& list, std::size_t needed, std::string_view name) {
   if (list.size() != needed) throw Error("{} has {} items, {} needed", name, list.size(), needed);
+}
+
+// A number of a node, a feature, a target: Trees::check asks whether there is one of this number.
+std::int32_t number_from(std::int64_t given, std::string_view name) {
+  if (!std::in_range<std::int32_t>(given)) throw Error("{} has {}, which does not fit 32 bits", name, given);
+  return static_cast<std::int32_t>(given);
 }
 
 using NodeKey = std::pair<std::int64_t, std::int64_t>;  // tree and node
@@ -70,7 +77,7 @@ void read_nodes(const PrepareContext& context, Trees& trees, NodeIndex& index) {
   if (!missing.empty()) check_length(missing, count, "nodes_missing_value_tracks_true");
   index = index_nodes(tree_ids, ids, trees.roots);
   for (std::size_t i = 0; i < count; ++i) {
-    TreeNode node{.value = values[i], .feature = static_cast<std::int32_t>(features[i])};
+    TreeNode node{.value = values[i], .feature = number_from(features[i], "nodes_featureids")};
     node.branch = branch_named(modes[i]);
     node.missing_is_true = !missing.empty() && missing[i] != 0;
     if (node.branch != Branch::Leaf) {
@@ -94,7 +101,7 @@ void read_leaves(const PrepareContext& context, const std::string& leaf, const N
   std::vector<std::vector<Contribution>> of_node(trees.nodes.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::int32_t node = find(index, tree_ids[i], ids[i]);
-    of_node[node].push_back({static_cast<std::int32_t>(targets[i]), weights[i]});
+    of_node[node].push_back({number_from(targets[i], leaf + "_ids"), weights[i]});
   }
   for (std::size_t i = 0; i < trees.nodes.size(); ++i) {
     TreeNode& node = trees.nodes[i];
@@ -168,13 +175,13 @@ Trees trees_of_arrays(const PrepareContext& context) {
   }
   // Leaves follow the nodes.
   const auto child = [&](std::size_t way, std::size_t i) {
-    const std::int64_t id = (*children[way])[i];
-    return static_cast<std::int32_t>((*are_leaves[way])[i] != 0 ? id + static_cast<std::int64_t>(count) : id);
+    const std::int64_t id = number_from((*children[way])[i], "nodes_truenodeids or nodes_falsenodeids");
+    return number_from((*are_leaves[way])[i] != 0 ? id + static_cast<std::int64_t>(count) : id, "tree");
   };
   std::size_t next_members = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (modes[i] < 0 || modes[i] > 6) throw Error("a node's mode is {}, 0 to 6 needed", modes[i]);
-    TreeNode node{.value = splits[i], .feature = static_cast<std::int32_t>(features[i])};
+    if (!(modes[i] >= 0 && modes[i] <= 6)) throw Error("a node's mode is {}, 0 to 6 needed", modes[i]);
+    TreeNode node{.value = splits[i], .feature = number_from(features[i], "nodes_featureids")};
     node.branch = static_cast<Branch>(static_cast<int>(modes[i]));
     node.missing_is_true = !missing.empty() && missing[i] != 0;
     node.on_true = child(0, i);
@@ -191,9 +198,10 @@ Trees trees_of_arrays(const PrepareContext& context) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     trees.nodes.push_back(
         {.on_true = static_cast<std::int32_t>(i), .on_false = static_cast<std::int32_t>(i + 1)});
-    trees.contributions.push_back({static_cast<std::int32_t>(targets[i]), weights[i]});
+    trees.contributions.push_back({number_from(targets[i], "leaf_targetids"), weights[i]});
   }
-  for (std::int64_t root : context.get<IntList>("tree_roots")) trees.roots.push_back(root);
+  for (std::int64_t root : context.get<IntList>("tree_roots"))
+    trees.roots.push_back(number_from(root, "tree_roots"));
   return trees;
 }
 

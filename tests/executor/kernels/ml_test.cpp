@@ -154,6 +154,17 @@ TEST(LinearRegressor, AddsInterceptsToProducts) {
   EXPECT_THROW(run_one("LinearRegressor", x, {{"coefficients", FloatList{1}}}), Error);
 }
 
+TEST(LinearRegressor, OfNoFeaturesGivesIntercepts) {
+  const Tensor x = tensor<float>({2, 0}, {});
+  const std::vector<Attribute> attributes{{"intercepts", FloatList{0.5F, 2}}, integer("targets", 2)};
+  EXPECT_THAT(values<float>(run_one("LinearRegressor", x, attributes)), ElementsAre(0.5F, 2, 0.5F, 2));
+}
+
+TEST(LinearRegressor, RefusesMoreTargetsThanCoefficients) {
+  const Tensor x = tensor<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_THROW(run_one("LinearRegressor", x, {integer("targets", std::int64_t{1} << 62)}), Error);
+}
+
 TEST(LinearClassifier, GivesStringsAndTransformedScores) {
   const Tensor x = tensor<float>({2, 1}, {1, -1});
   const auto outputs = run_ml("LinearClassifier", {x},
@@ -276,6 +287,99 @@ TEST(Trees, RefuseWhatWouldNotEnd) {
   std::vector<Attribute> target = attributes;
   target[10] = {"target_ids", IntList{0, 1, 0}};
   EXPECT_THROW(run_one("TreeEnsembleRegressor", x, target), Error);
+}
+
+TEST(Trees, RefuseNumbersThatNothingHas) {
+  constexpr std::int64_t kWraps = std::int64_t{1} << 32;  // to 0 in 32 bits
+  std::vector<Attribute> attributes = tree_attributes("target");
+  attributes.push_back({"target_ids", IntList{0, 0, 0}});
+  attributes.push_back(integer("n_targets", 1));
+  const Tensor x = tensor<float>({1, 2}, {0, 5});
+  std::vector<Attribute> beyond = attributes;
+  beyond[2] = {"nodes_featureids", IntList{kWraps, 0, 0, 0, 0}};
+  EXPECT_THROW(run_one("TreeEnsembleRegressor", x, beyond), Error);
+  std::vector<Attribute> target = attributes;
+  target[10] = {"target_ids", IntList{kWraps, 0, 0}};
+  EXPECT_THROW(run_one("TreeEnsembleRegressor", x, target), Error);
+}
+
+// One node, both ways from which lead to one leaf.
+std::vector<Attribute> smallest_ensemble() {
+  return {{"nodes_splits", tensor<float>({1}, {0})},
+          {"nodes_modes", tensor<float>({1}, {0})},
+          {"nodes_featureids", IntList{0}},
+          {"nodes_truenodeids", IntList{0}},
+          {"nodes_falsenodeids", IntList{0}},
+          {"nodes_trueleafs", IntList{1}},
+          {"nodes_falseleafs", IntList{1}},
+          {"tree_roots", IntList{0}},
+          {"leaf_weights", tensor<float>({1}, {3})},
+          {"leaf_targetids", IntList{0}},
+          integer("n_targets", 1)};
+}
+
+TEST(TreeEnsemble, RefusesNumbersThatNothingHas) {
+  const Tensor x = tensor<float>({1, 1}, {0});
+  EXPECT_THAT(values<float>(run_one("TreeEnsemble", x, smallest_ensemble())), ElementsAre(3));
+  const std::vector<Attribute> others{
+      {"nodes_modes", tensor<float>({1}, {NAN})},
+      {"nodes_truenodeids", IntList{std::numeric_limits<std::int64_t>::max()}},
+      {"nodes_falsenodeids", IntList{std::int64_t{1} << 32}},
+      {"tree_roots", IntList{std::int64_t{1} << 32}}};
+  for (const Attribute& other : others) {
+    std::vector<Attribute> attributes = smallest_ensemble();
+    for (Attribute& attribute : attributes) {
+      if (attribute.name == other.name) attribute = other;
+    }
+    EXPECT_THROW(run_one("TreeEnsemble", x, attributes), Error) << other.name;
+  }
+}
+
+TEST(TreeEnsembleClassifier, RefusesANegativeClassOfAnInnerNode) {
+  std::vector<Attribute> attributes = tree_attributes("class");
+  for (Attribute& attribute : attributes) {
+    if (attribute.name == "class_nodeids") attribute.value = IntList{0, 0, 0};
+  }
+  attributes.push_back({"class_ids", IntList{-1, -1, -1}});
+  EXPECT_THROW(run_ml("TreeEnsembleClassifier", {tensor<float>({1, 2}, {0, 5})}, attributes, 2), Error);
+}
+
+TEST(SvmClassifier, RefusesCountsOfVectorsWhoseSumWraps) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::vector<Attribute> attributes{{"classlabels_ints", IntList{0, 1, 2}},
+                                          {"coefficients", FloatList{1, 1}},
+                                          {"vectors_per_class", IntList{kMost, kMost, 3}},
+                                          {"support_vectors", FloatList{1}},
+                                          {"rho", FloatList{0, 0, 0}}};
+  EXPECT_THROW(run_ml("SVMClassifier", {tensor<float>({1, 1}, {0})}, attributes, 2), Error);
+}
+
+TEST(FeatureVectorizer, RefusesColumnsWhoseSumWraps) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const Tensor x = tensor<float>({1, 4}, {1, 2, 3, 4});
+  EXPECT_THROW(run_ml("FeatureVectorizer", {x, x, x}, {{"inputdimensions", IntList{kMost, kMost, 4}}}),
+               Error);
+}
+
+TEST(LabelEncoder, RefusesADefaultOfAnotherType) {
+  EXPECT_THROW(run_one("LabelEncoder", list<float>({1}),
+                       {{"keys_floats", FloatList{1}},
+                        {"values_int64s", IntList{3}},
+                        {"default_tensor", tensor<float>({1}, {2})}}),
+               Error);
+}
+
+TEST(DictVectorizer, ReadsTheVocabularyOfItsKeys) {
+  const Datum map = Datum::map(list<std::int64_t>({4, 5}), list<float>({1, 2}));
+  const auto outputs =
+      run_ml("DictVectorizer", {map},
+             {{"int64_vocabulary", IntList{5}}, {"string_vocabulary", StringList{"a", "b"}}});
+  EXPECT_THAT(values<float>(outputs[0]), ElementsAre(2));
+}
+
+TEST(CastMap, RefusesKeysThatAreNoPlaces) {
+  const Datum map = Datum::map(list<std::string>({"a"}), list<float>({1}));
+  EXPECT_THROW(run_ml("CastMap", {map}, {}), Error);
 }
 
 }  // namespace

@@ -265,11 +265,14 @@ TEST(MaxRoiPool, PoolsEachRegionOfItsImage) {
 }
 
 TEST(MaxRoiPool, RefusesARegionOfNoImage) {
-  EXPECT_THROW(
-      run_text("agraph (float[1,1,2,2] x, float[1,5] r) => (float[] y) { y = MaxRoiPool <pooled_shape "
-               "= [1,1]> (x, r) }",
-               {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 5}, {1, 0, 0, 1, 1})}),
-      Error);
+  for (const float image : {1.0F, -1.0F, 1e30F, INFINITY, NAN}) {
+    EXPECT_THROW(
+        run_text("agraph (float[1,1,2,2] x, float[1,5] r) => (float[] y) { y = MaxRoiPool <pooled_shape "
+                 "= [1,1]> (x, r) }",
+                 {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 5}, {image, 0, 0, 1, 1})}),
+        Error)
+        << image;
+  }
 }
 
 TEST(Pools, OfAnAxisWithoutElementsAreEmpty) {

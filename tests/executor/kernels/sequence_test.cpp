@@ -32,6 +32,7 @@ TEST(SplitToSequence, BySizesThatMustAddUp) {
   EXPECT_THAT(values<std::int64_t>(run_text(graph, {kX, Tensor::ints({0, 5})})[0]),
               ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THROW(run_text(graph, {kX, Tensor::ints({1, 5})}), Error);
+  EXPECT_THROW(run_text(graph, {kX, Tensor::ints({-1, 6})}), Error);
 }
 
 TEST(Sequence, KeepsWhatWasPutIn) {

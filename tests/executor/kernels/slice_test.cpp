@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "ir/ops/slice.h"
 #include "tests/support/run_text.h"
 
@@ -36,9 +38,18 @@ TEST(Slice, WithPositionsKnownOnlyAtRunTime) {
   EXPECT_THAT(values<std::string>(y[0]), ElementsAre("f", "d"));
 }
 
+TEST(Split, RefusesPartsWhoseSumWrapsToTheDimension) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THROW(run_text("g (int8[0,6] x, int64[3] s) => (int8[N,M] a, int8[N,M] b, int8[N,M] c)"
+                        " { a, b, c = Split <axis = 1> (x, s) }",
+                        {tensor<std::int8_t>({0, 6}, {}), tensor<std::int64_t>({3}, {kMost, kMost, 8})}),
+               Error);
+}
+
 TEST(Split, IntoChunksOfWhichTheLastMayBeEmpty) {
-  EXPECT_THAT(ir::chunk_sizes(7, 3), ElementsAre(3, 3, 1));
-  EXPECT_THAT(ir::chunk_sizes(5, 4), ElementsAre(2, 2, 1, 0));
+  EXPECT_THAT(ir::chunk_sizes(7, 3, 3), ElementsAre(3, 3, 1));
+  EXPECT_THAT(ir::chunk_sizes(5, 4, 4), ElementsAre(2, 2, 1, 0));
+  EXPECT_THAT(ir::chunk_sizes(5, std::numeric_limits<std::int64_t>::max(), 2), ElementsAre(1, 1));
   const auto y = run_text(
       "g (int8[2,3] x) => (int8[N,M] a, int8[N,K] b) { a, b = Split <axis = 1, num_outputs = 2> (x) }",
       {tensor<std::int8_t>({2, 3}, {1, 2, 3, 4, 5, 6})});

@@ -226,6 +226,13 @@ TEST(RoiAlign, RefusesABatchThatIsNotThere) {
                Error);
 }
 
+TEST(RoiAlign, RefusesMoreSamplesThanMemoryHolds) {
+  EXPECT_THROW(run_text(align("float", "output_height = 4, sampling_ratio = 4611686018427387904"),
+                        {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 4}, {0, 0, 1, 1}),
+                         tensor<std::int64_t>({1}, {0})}),
+               Error);
+}
+
 TEST(RoiAlign, GivesZeroFarOutside) {
   const auto y = run_text(align("float", "output_height = 2, output_width = 1"),
                           {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 4}, {50, 50, 60, 60}),

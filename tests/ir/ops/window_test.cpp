@@ -57,6 +57,9 @@ TEST(WindowInference, RefusesSizesWhoseProductsNoNumberHolds) {
   };
   EXPECT_THAT(refused("Conv", {{0, 1, kHuge}, {1, 1, 3}}, {}), HasSubstr("at most 2147483648 needed"));
   EXPECT_THAT(refused("Conv", {{0, 1, 8}, {0, 1, kHuge}}, {}), HasSubstr("at most 2147483648 needed"));
+  EXPECT_THAT(refused("Conv", {{1, 1, 8}, {1, 1, kAny}},
+                      {{"kernel_shape", IntList{std::numeric_limits<std::int64_t>::min()}}}),
+              HasSubstr("at least 0 needed"));
   EXPECT_THAT(refused("Conv", {{1, 2, 8}, {1, 2, 3}}, {{"group", std::numeric_limits<std::int64_t>::max()}}),
               HasSubstr("at most 63 bits needed"));
   EXPECT_THAT(refused("MaxPool", {{1, 2, 8}}, {{"kernel_shape", IntList{kHuge}}}),
