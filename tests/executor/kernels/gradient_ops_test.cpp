@@ -47,11 +47,6 @@ std::vector<Tensor> run(const Call& call, DataType type) {
   return results;
 }
 
-double at(const Tensor& tensor, std::int64_t i) {
-  if (tensor.type() == DataType::Double) return tensor.data<double>()[i];
-  return static_cast<double>(as_float(tensor).data<float>()[i]);
-}
-
 // Within `tolerance` of what doubles give, relative to the largest of them.
 void expect_close_to_doubles(const Call& call, DataType type, double tolerance) {
   const std::vector<Tensor> found = run(call, type);
@@ -59,12 +54,14 @@ void expect_close_to_doubles(const Call& call, DataType type, double tolerance) 
   for (std::size_t k = 0; k < found.size(); ++k) {
     ASSERT_EQ(found[k].type(), type);
     ASSERT_EQ(found[k].dims(), expected[k].dims());
+    const std::span<const double> wanted = std::as_const(expected[k]).values<double>();
     double most = 0;
-    for (std::int64_t i = 0; i < expected[k].size(); ++i)
-      most = std::max(most, std::fabs(at(expected[k], i)));
+    for (const double number : wanted) most = std::max(most, std::fabs(number));
     ASSERT_GT(most, 0);
-    for (std::int64_t i = 0; i < found[k].size(); ++i) {
-      ASSERT_NEAR(at(found[k], i), at(expected[k], i), tolerance * most) << call.name << " element " << i;
+    const Tensor numbers = as_float(found[k]);
+    for (std::int64_t i = 0; i < numbers.size(); ++i) {
+      ASSERT_NEAR(static_cast<double>(numbers.data<float>()[i]), wanted[i], tolerance * most)
+          << call.name << " element " << i;
     }
   }
 }

@@ -4,7 +4,7 @@
 // of memory of their own here (evaluate), and in a session the memory plan's.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <limits>
 #include <map>
 #include <set>
@@ -25,7 +25,7 @@ using ir::Tensor;
 using ir::ValueId;
 
 constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
-constexpr double kMostSeconds = 5;
+constexpr double kMostSeconds = 5;  // of the processor, whatever else it does
 
 struct Counts {
   int results = 0;
@@ -143,7 +143,7 @@ class Walk {
  private:
   template <class Run>
   void one(std::size_t input, Counts& counts, const Run& run) const {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     const std::string what =
         fmt::format("{}: input {} is {}", folder_, input, to_string(type_of(inputs_[input])));
     try {
@@ -158,8 +158,7 @@ class Walk {
     } catch (const std::exception& error) {
       ADD_FAILURE() << what << ": " << error.what();
     }
-    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(taken.count(), kMostSeconds) << what;
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, kMostSeconds) << what;
   }
 
   void run_session() const {
