@@ -46,7 +46,7 @@ std::int64_t moved_by(const GroupExchange& exchange, std::int64_t parts) {
 
 // Appends an op and gives its first output.
 ValueId Holdings::emit(Op op, std::string_view name) {
-  op.outputs = {out_.add_value(out_.fresh_name(name))};
+  op.outputs = {out_.add_value(out_.fresh_part_name(name))};
   ir::InferContext inferred(out_, op);
   op.spec->infer(inferred);
   out_[op.outputs[0]].type = inferred.output_types[0];
@@ -95,10 +95,10 @@ ValueId Holdings::cut_piece(const Source& from, const Box& box, Context context)
 ValueId Holdings::cut_anew(const Source& from, const Box& box, Context context) {
   const Piece& piece = from.piece;
   if (out_.is_constant(piece.value))
-    return out_.add_constant(out_.fresh_name(out_[piece.value].name),
+    return out_.add_constant(out_.fresh_part_name(out_[piece.value].name),
                              cut_out(*out_[piece.value].constant, box));
   if (out_[piece.value].data_left_out) {
-    const ValueId part = out_.add_value(out_.fresh_name(out_[piece.value].name),
+    const ValueId part = out_.add_value(out_.fresh_part_name(out_[piece.value].name),
                                         Type::tensor(out_[piece.value].type.element, dims_of(box)));
     out_[part].data_left_out = true;
     return part;
@@ -260,7 +260,7 @@ void Holdings::split(const Source& from, std::int64_t axis, const std::vector<Bo
   put_on(op, from.device, context, from.place);
   for (const Box& box : boxes) {
     const Type part = Type::tensor(out_[piece.value].type.element, dims_of(box));
-    op.outputs.push_back(out_.add_value(out_.fresh_name(subject_), part));
+    op.outputs.push_back(out_.add_value(out_.fresh_part_name(subject_), part));
     cuts_[{piece.value, context, from.place}].push_back({op.outputs.back(), box});
   }
   out_.ops.push_back(std::move(op));
@@ -334,7 +334,7 @@ void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const st
     const int member = exchange.members[i];
     const Type result = Type::tensor(type(id).element, dims_of(*wanted[member]));
     op.inputs.push_back(pieces[i]);
-    op.outputs.push_back(out_.add_value(out_.fresh_name(subject_), result));
+    op.outputs.push_back(out_.add_value(out_.fresh_part_name(subject_), result));
     processors.push_back(plan_.processor(place_.group, member));
     if (scatters) sizes.push_back(result.dims[scatter_axis]);
     brought_[id].emplace(Brought{place_.group, member, context, *wanted[member]}, op.outputs.back());

@@ -602,7 +602,7 @@ class Partitioner {
       if (!op.outputs[i].valid()) continue;
       Type local = type(op.outputs[i]);
       if (local.is_static()) local.dims = dims_of(boxes[i]);
-      part.outputs[i] = out().add_value(out().fresh_name(whole_[op.outputs[i]].name), local);
+      part.outputs[i] = out().add_value(out().fresh_part_name(whole_[op.outputs[i]].name), local);
     }
     if (op.spec->random && cut.is_cut())
       ir::set_box(part, {.whole = type(op.outputs[0]).dims, .ranges = boxes[0]});
@@ -765,7 +765,7 @@ class Partitioner {
     const ValueId mask = make("Reshape", {is_own, held_.ints(dims)});
     const ValueId zero = out().add_constant(out().fresh_name("zero"), ir::zeros(data.element, {}));
     const ValueId picked = make("Where", {mask, rows, zero});
-    out()[picked].name = out().fresh_name(whole_[op.outputs[0]].name);
+    out()[picked].name = out().fresh_part_name(whole_[op.outputs[0]].name);
     return picked;
   }
 

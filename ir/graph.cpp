@@ -4,6 +4,11 @@
 #include <unordered_set>
 
 namespace podium::ir {
+namespace {
+
+constexpr std::string_view kPart = "/part";
+
+}  // namespace
 
 const AttributeValue* find_attribute(const Op& op, std::string_view name) {
   for (const Attribute& candidate : op.attributes) {
@@ -41,6 +46,17 @@ ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
 std::string Graph::fresh_name(std::string_view base) {
   // A colon is in no name an exporter writes; the counter keeps ours apart.
   return fmt::format("{}:{}", base, next_name_++);
+}
+
+std::string Graph::fresh_part_name(std::string_view whole) {
+  return fresh_name(fmt::format("{}{}", name_of_whole(whole), kPart));
+}
+
+std::string_view name_of_whole(std::string_view name) {
+  const std::size_t colon = name.find_last_not_of("0123456789");
+  const bool is_numbered = colon != std::string_view::npos && name[colon] == ':' && colon + 1 < name.size();
+  if (!is_numbered || !name.substr(0, colon).ends_with(kPart)) return name;
+  return name.substr(0, colon - kPart.size());
 }
 
 std::string Graph::describe(const Op& op) const {

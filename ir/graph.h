@@ -113,6 +113,9 @@ class Graph {
   /// A name that starts with `base`, then a colon and a number that counts the calls. It is new as long as
   /// names in model files end otherwise.
   std::string fresh_name(std::string_view base);
+  /// The same of a piece of a tensor that is cut over devices: "x/part:7". Pieces of pieces are named after
+  /// the tensor.
+  std::string fresh_part_name(std::string_view whole);
 
   Value& operator[](ValueId id) { return values[checked_index(id.index, values.size())]; }
   const Value& operator[](ValueId id) const { return values[checked_index(id.index, values.size())]; }
@@ -137,6 +140,9 @@ IdMap<ValueId, int> use_counts(const Graph& graph);
 IdMap<ValueId, std::vector<OpId>> consumers(const Graph& graph);
 /// Calls `visit` on each body of a control-flow op with the attribute's name.
 void for_each_body(const Op& op, const std::function<void(std::string_view, const Graph&)>& visit);
+
+/// "x" of "x/part:7", the name of a piece (fresh_part_name); other names are whole.
+std::string_view name_of_whole(std::string_view name);
 
 /// Stable text, one line an op: `y = Mul(x, sum) {axis=1}  # float[2]`. Inputs and constants first.
 std::string print(const Graph& graph);

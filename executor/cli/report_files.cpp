@@ -48,7 +48,7 @@ void write_page_file(const Options& options, const nlohmann::json& data) {
 }
 
 bool wants_events(const Options& options) {
-  return !options.trace_file.empty() || !options.html_file.empty();
+  return options.explain || !options.trace_file.empty() || !options.html_file.empty();
 }
 
 }  // namespace podium::cli

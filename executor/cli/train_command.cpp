@@ -82,15 +82,29 @@ double Trainer::median_seconds() const {
   return median(std::move(seconds));
 }
 
+// Flags with which so few samples are enough; none where nothing but data helps.
+std::string flags_for(std::int64_t samples, std::int64_t micro_batch, const Strategy& strategy) {
+  const std::int64_t micro_batches = samples / (micro_batch * strategy.replicas);
+  if (micro_batches >= strategy.accumulation_factor)
+    return fmt::format("--batches-per-step {}", micro_batches / strategy.accumulation_factor);
+  std::string flags;
+  if (strategy.batches_per_step > 1) flags += " --batches-per-step 1";
+  if (strategy.accumulation_factor > 1)
+    flags += fmt::format(" --accumulate {}", std::max<std::int64_t>(1, micro_batches));
+  if (micro_batches == 0) flags += fmt::format(" --micro-batch {}", samples / strategy.replicas);
+  return samples < strategy.replicas ? "" : flags.substr(1);
+}
+
 std::int64_t count_samples(const TrainingJob& job, const TrainingSession& session) {
   const executor::HostTensor& input = session.inputs().at(0);
   const std::int64_t micro_batch = samples_of_micro_batch(input, job.samples.axes);
   const int replicas = session.program().replicas;
   const std::int64_t needed = micro_batch * input.micro_batches * replicas;
   if (job.samples.count >= needed) return needed;
-  throw Error("{}: {} samples found, a step needs {}: micro-batch {} x {} micro-batches x {} replicas",
+  const std::string flags = flags_for(job.samples.count, micro_batch, session.strategy());
+  throw Error("{}: {} samples found, a step needs {}: micro-batch {} x {} micro-batches x {} replicas{}",
               job.samples.files.begin()->second, job.samples.count, needed, micro_batch, input.micro_batches,
-              replicas);
+              replicas, flags.empty() ? "" : fmt::format("; they are enough with {}", flags));
 }
 
 std::int64_t count_steps(const TrainingJob& job, std::int64_t per_epoch) {

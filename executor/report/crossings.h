@@ -20,8 +20,10 @@ struct Crossing {
   double bytes = 0;
 };
 
-/// The tensors of which most bytes cross, a row each, and one for the rest. Empty where nothing crosses.
-std::string crossing_table(std::vector<Crossing> crossings, device::ProcessorKind kind, std::size_t width);
+/// The crossings of most bytes, a row each, and one for the rest. Where there are many, a row is a tensor
+/// with all processors between which it crosses as often. Empty where nothing crosses.
+std::string crossing_table(const std::vector<Crossing>& crossings, device::ProcessorKind kind,
+                           std::size_t width);
 
 nlohmann::json to_json(const std::vector<Crossing>& crossings);
 

@@ -54,6 +54,12 @@ json processor_json(std::size_t index, const sim::ProcessorReport& processor) {
               {"bytes", by_activity(processor.bytes)},
               {"memory", memory_json(processor.memory)},
               {"largest", json::array()}};
+  for (const sim::Awaited& one : processor.awaited) {
+    json wait{{"seconds", one.seconds}};
+    if (one.processor >= 0)
+      wait.update({{"processor", one.processor}, {"activity", words_of(one.activity).key}});
+    object["awaited"].push_back(std::move(wait));
+  }
   for (const sim::LargeTensor& tensor : processor.largest) {
     object["largest"].push_back({{"name", tensor.name}, {"bytes", tensor.bytes}});
   }

@@ -1,8 +1,10 @@
 #include "executor/sim/path.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "executor/sim/block_ops.h"
 #include "executor/sim/events.h"
@@ -102,6 +104,40 @@ std::vector<PathPart> path_of(const Program& program, const Costs& costs, const 
     if (ticks[i] > 0) maker.add(tasks.tasks[i], to_seconds(ticks[i]));
   }
   return maker.take();
+}
+
+namespace {
+
+// Who was busy with a task: of an exchange, who sends most of it.
+int doer_of(const Program& program, const Task& task) {
+  if (const auto* compute = std::get_if<executor::Compute>(&task.step->action))
+    return program[compute->block].processor;
+  if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
+    const auto size = [&](const executor::Transfer& one) { return slot_bytes(program[one.to.buffer]); };
+    return program[std::ranges::max_element(copy->transfers, {}, size)->from.buffer].processor;
+  }
+  return std::ranges::max_element(task.lanes, {}, &LaneUse::bytes)->processor;
+}
+
+}  // namespace
+
+std::vector<std::vector<Awaited>> awaited_by(const Program& program, const Tasks& tasks, const Waits& waits) {
+  std::vector<std::vector<Awaited>> all;
+  for (const auto& by_task : waits.by_task(tasks.processors)) {
+    std::map<std::pair<int, Activity>, Ticks> by_doer;
+    for (const auto& [number, ticks] : by_task) {
+      if (number == kNobody) {
+        by_doer[{-1, Activity::Compute}] += ticks;
+      } else {
+        const Task& task = tasks.tasks[number];
+        by_doer[{doer_of(program, task), task.activity}] += ticks;
+      }
+    }
+    std::vector<Awaited>& found = all.emplace_back();
+    for (const auto& [doer, ticks] : by_doer) found.push_back({doer.first, doer.second, to_seconds(ticks)});
+    std::ranges::stable_sort(found, std::ranges::greater(), &Awaited::seconds);
+  }
+  return all;
 }
 
 }  // namespace podium::sim

@@ -94,7 +94,7 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
   require_known_sizes(program);
   const Tasks tasks = make_tasks(program, costs, options.sync);
   check_no_deadlock(program, tasks);
-  TaskClock clock(tasks, to_ticks(costs.call_seconds));
+  TaskClock clock(tasks, to_ticks(costs.call_seconds), options.events ? Explains::Waits : Explains::Nothing);
   std::optional<Events> events;
   if (options.events) events.emplace(program);
   Timeline timeline;
@@ -126,6 +126,8 @@ Timeline simulate(const Program& program, const device::Device& device, const Co
                               to_seconds(link.busy)});
   }
   if (!events) return timeline;
+  const auto awaited = awaited_by(program, tasks, *clock.waits);
+  for (std::size_t i = 0; i < awaited.size(); ++i) timeline.processors[i].awaited = awaited[i];
   events->put_into(timeline, clock.log, end);
   timeline.blocks = block_reports(program, costs);
   return timeline;

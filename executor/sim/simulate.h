@@ -21,7 +21,7 @@ namespace podium::sim {
 struct SimulateOptions {
   SyncPattern sync = SyncPattern::Full;
   int io_tiles = 0;
-  bool events = false;  ///< fill Timeline::events and the memory curves
+  bool events = false;  ///< fill Timeline::events, the memory curves, and what processors waited for
   CostOptions costs = {};
 };
 

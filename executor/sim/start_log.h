@@ -32,6 +32,10 @@ class StartLog {
   /// The walked task that let task number `number` start last, an earlier one or kNobody.
   std::int32_t after(std::int32_t number) const { return starts_[number].after; }
 
+  /// The number of the Program's task (Task::number) that it was, and when it started.
+  std::int32_t task(std::int32_t number) const { return starts_[number].task; }
+  Ticks start(std::int32_t number) const { return starts_[number].start; }
+
   /// Goes back from the end of the run, which walked task number `end.by` made so late, to its beginning, and
   /// gives for each of `tasks` tasks for how many ticks it was what the end waited for. In a loop that was
   /// folded the way through the period counts for all of its repetitions. What is missing to `end` is the

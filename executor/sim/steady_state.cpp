@@ -50,6 +50,7 @@ LoopState::LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iterat
     clock.settle(lane);
     if (processors_.empty() || processors_.back() != lane / 2) processors_.push_back(lane / 2);
   }
+  if (clock.waits) first_wait_ = clock.waits->size();
   base_ = earliest_lane();
   for (const Ticks* time : times()) times_.push_back(*time);
   for (const Ring& ring : part.rings) rings_.emplace_back(ring, clock, iteration);
@@ -113,6 +114,7 @@ void LoopState::repeat(std::int64_t iteration, std::int64_t count) const {
   }
   repeat_tallies(count, period_ticks);
   clock_->log.fold(first_walked_, period_ticks, count);
+  if (clock_->waits) clock_->waits->repeat(first_wait_, count);
 }
 
 std::vector<Ticks*> LoopState::times() const {

@@ -48,6 +48,7 @@ class LoopState {
   std::vector<Ticks> times_;
   std::vector<RingState> rings_;
   std::int32_t first_walked_ = 0;  ///< number of the first walked task since then (StartLog)
+  std::size_t first_wait_ = 0;     ///< and of the first piece of a wait (Waits)
   Ticks critical_path_ = 0;
   std::vector<std::int64_t> offers_;
   std::vector<Overlap> overlaps_;  ///< as processors_

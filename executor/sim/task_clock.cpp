@@ -34,7 +34,7 @@ void Tally::repeat_since(const Tally& then, std::int64_t times) {
   received += times * (received - then.received);
 }
 
-TaskClock::TaskClock(const Tasks& tasks, Ticks start)
+TaskClock::TaskClock(const Tasks& tasks, Ticks start, Explains explains)
     : lanes(2 * tasks.processors),
       links(tasks.links.size()),
       slots(tasks.slots),
@@ -49,6 +49,7 @@ TaskClock::TaskClock(const Tasks& tasks, Ticks start)
       if (use.lane == Lane::Io) has_io_[use.processor] = true;
     }
   }
+  if (explains == Explains::Waits) waits.emplace();
   for (int lane = 0; lane < 2 * tasks.processors; ++lane) wait(lane, {start}, Idle::Io);
   for (BarrierTimes& barrier : barriers) barrier = {{start}, {start}};
 }
@@ -119,6 +120,7 @@ void TaskClock::wait(int lane, Moment until, Idle reason) {
   if (until <= now) return;
   const bool is_compute = lane == compute_lane(lane / 2);
   if (is_compute) tallies[lane / 2].idle[static_cast<std::size_t>(reason)] += until - now;
+  if (is_compute && waits) waits->note(lane / 2, now, until, log);
   now = until;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "executor/sim/overlap.h"
@@ -10,6 +11,7 @@
 #include "executor/sim/tasks.h"
 #include "executor/sim/ticks.h"
 #include "executor/sim/timeline.h"
+#include "executor/sim/waits.h"
 
 namespace podium::sim {
 
@@ -53,9 +55,12 @@ struct Span {
   Ticks end = 0;
 };
 
+/// Whether a clock notes what processors wait for.
+enum class Explains : std::uint8_t { Nothing, Waits };
+
 class TaskClock {
  public:
-  TaskClock(const Tasks& tasks, Ticks start);
+  TaskClock(const Tasks& tasks, Ticks start, Explains explains = Explains::Nothing);
 
   /// Runs a task in iteration `iteration` of the innermost loop around it. The tasks of one lane come in
   /// their order. Gives its time span, empty where a store to the host moves nothing.
@@ -76,6 +81,7 @@ class TaskClock {
   Ticks critical_path = 0;
   Ticks first_output = 0;  ///< end of the stores of micro-batch 0
   StartLog log;
+  std::optional<Waits> waits;  ///< where somebody asks for them
 
  private:
   void wait(int lane, Moment until, Idle reason);

@@ -128,11 +128,20 @@ struct LargeTensor {
   std::int64_t bytes = 0;
 };
 
+/// What a processor waited for while its compute lane was idle.
+struct Awaited {
+  int processor =
+      -1;  ///< that was busy in the meantime, maybe the same one on its IO lane; -1: the host's call
+  Activity activity = Activity::Compute;
+  double seconds = 0;
+};
+
 struct ProcessorReport {
   std::array<double, kActivities> busy = {};     ///< of the compute lane, seconds
   std::array<double, kIdles> idle = {};          ///< with busy it sums up to the makespan
   std::array<double, kActivities> io_busy = {};  ///< of the IO lane
   double overlapped = 0;                         ///< seconds in which the IO lane worked beside a compute
+  std::vector<Awaited> awaited = {};  ///< with SimulateOptions::events what `idle` is made of, the most first
   double flop = 0;
   std::array<double, kActivities> bytes = {};  ///< sent and received by each kind of step
   MemoryUse memory = {};

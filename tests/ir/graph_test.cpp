@@ -33,6 +33,16 @@ TEST(Graph, KnowsWhoProducesWhoReadsAndHowOften) {
   EXPECT_EQ(use_counts(graph)[at("c")], 2);
 }
 
+TEST(Graph, NamesPiecesAfterTheWhole) {
+  Graph graph;
+  const std::string part = graph.fresh_part_name("x");
+  EXPECT_EQ(name_of_whole(part), "x");
+  EXPECT_EQ(name_of_whole(graph.fresh_part_name(part)), "x");
+  EXPECT_NE(part, graph.fresh_part_name("x"));
+  for (const std::string name : {"x", "x:0", "x/part0", "x/part:", ":7", ""})
+    EXPECT_EQ(name_of_whole(name), name);
+}
+
 TEST(Graph, GivesFreshNames) {
   Graph graph = diamond();
   const std::string first = graph.fresh_name("a");

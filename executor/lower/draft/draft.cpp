@@ -127,7 +127,7 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
   if (variable && memory == Memory::Compute) return buffer(*variable, processor);
   const auto [entry, is_new] = buffers_.try_emplace({value, processor, memory});
   if (is_new) {
-    entry->second = add_buffer({.name = graph[value].name,
+    entry->second = add_buffer({.name = std::string(ir::name_of_whole(graph[value].name)),
                                 .type = graph[value].type,
                                 .processor = processor,
                                 .memory = memory,

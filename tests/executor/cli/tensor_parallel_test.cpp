@@ -302,16 +302,13 @@ TEST(CutTransformer, ExplainsWhatDevicesOfACutExchange) {
     return result.out;
   };
   const std::string alone = explained("--ipus 2");
-  EXPECT_THAT(alone,
-              ::testing::ContainsRegex("exchanging layer0/output/MatMul_output_0:[0-9]+ with the devices of "
-                                       "its cut"));
+  EXPECT_THAT(alone, ::testing::ContainsRegex("exchanging layer0/output/MatMul_output_0 with the devices of "
+                                              "its cut"));
   EXPECT_THAT(alone, HasSubstr("collectives between devices of a cut"));
   EXPECT_THAT(alone, Not(HasSubstr("with its replicas")));
   // Both halves of an all-reduce of [2, 8, 32] floats, each way.
-  EXPECT_THAT(alone,
-              ::testing::ContainsRegex("ipu 0 +ipu 1 +layer0/output/MatMul_output_0:[0-9]+ +1 +2.00 KiB"));
-  EXPECT_THAT(alone,
-              ::testing::ContainsRegex("ipu 1 +ipu 0 +layer0/output/MatMul_output_0:[0-9]+ +1 +2.00 KiB"));
+  EXPECT_THAT(alone, ::testing::ContainsRegex("ipu 0 +ipu 1 +layer0/output/MatMul_output_0 +1 +2.00 KiB"));
+  EXPECT_THAT(alone, ::testing::ContainsRegex("ipu 1 +ipu 0 +layer0/output/MatMul_output_0 +1 +2.00 KiB"));
   // What devices exchange is counted for a replica, whether there are more of them or not.
   const auto line_of = [](const std::string& text) {
     const std::size_t at = text.find("ipu->ipu");

@@ -148,9 +148,10 @@ TEST(Train, TakesALossOfTheModel) {
   told.erase(told.find(" --quiet"), std::string_view(" --quiet").size());
   EXPECT_THAT(run_program(told).err,
               HasSubstr("note: 'loss', the only output, is the loss (--loss-tensor loss)\n"));
-  expect_refused(train(small_model(folder), "--micro-batch 20"), 2,
-                 "no loss found, --loss-tensor NAME of a scalar in the graph or --loss cross-entropy (or another) "
-                 "--output scores --target NAME=FILE needed");
+  expect_refused(
+      train(small_model(folder), "--micro-batch 20"), 2,
+      "no loss found, --loss-tensor NAME of a scalar in the graph or --loss cross-entropy (or another) "
+      "--output scores --target NAME=FILE needed");
 }
 
 TEST(Train, PrintsALossEveryFewStepsWhenAsked) {
@@ -330,6 +331,29 @@ TEST(Train, ScalesTheLossAutomaticallyWhenItsOptionsSaySo) {
   result = run_program(train(small_model(folder), flags + "--loss-scale 4096"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(saved_number(saved, "lossScaleUpdateFactor"), 8);
+}
+
+struct FewSamples {
+  std::string kept;     ///< flags
+  std::string refused;  ///< flags that need too many samples
+  std::string advised;  ///< in their place
+};
+
+// Of 100 samples; what the refusal says is typed as it stands.
+TEST(Train, SaysWhichFlagsNeedFewerSamples) {
+  const TemporaryFolder folder;
+  const std::string model = small_model(folder);
+  for (const FewSamples& one : std::vector<FewSamples>{
+           {"", "--micro-batch 200", "--micro-batch 100"},
+           {"--micro-batch 20", "--batches-per-step 8", "--batches-per-step 5"},
+           {"--micro-batch 20", "--accumulate 16", "--accumulate 5"},
+           {"--micro-batch 20", "--accumulate 8 --batches-per-step 2", "--batches-per-step 1 --accumulate 5"},
+           {"--ipus 2 --replicas 2", "--accumulate 4 --micro-batch 80", "--accumulate 1 --micro-batch 50"}}) {
+    const std::string loss = "--loss cross-entropy " + one.kept + " ";
+    expect_refused(train(model, loss + one.refused), 1, "; they are enough with " + one.advised);
+    const ProgramResult result = run_program(train(model, loss + one.advised));
+    EXPECT_EQ(result.status, 0) << one.advised << result.err;
+  }
 }
 
 TEST(Train, RefusesWhatDoesNotFit) {

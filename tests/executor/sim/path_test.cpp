@@ -82,6 +82,47 @@ TEST(Path, ALinkThatIsTakenIsTheStepThatTookIt) {
   EXPECT_EQ(text_of(sketch.run(SyncPattern::SinglePipeline)), "ipu 0 y 10.0, ipu 1 y 10.0");
 }
 
+TEST(Awaited, IsWhatKeepsAProcessorWaiting) {
+  Sketch sketch(2, {.copy = 1});
+  const Slot a = sketch.buffer("a", 0), b = sketch.filled("b", 1);
+  sketch.program.steps = {repeat(
+      1000, {sketch.compute("fast", 0, 2, {}, {a}), sketch.compute("slow", 1, 9, {b}, {}), copy({{a, b}})})};
+  const sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
+  EXPECT_GT(timeline.folded_iterations, 900);
+  const std::vector<sim::Awaited>& awaited = timeline.processors[0].awaited;
+  ASSERT_EQ(awaited.size(), 1U);
+  EXPECT_EQ(awaited[0].processor, 1);
+  EXPECT_EQ(awaited[0].activity, Activity::Compute);
+  EXPECT_NEAR(awaited[0].seconds / kMicro, 7000, 1e-6);
+  EXPECT_TRUE(timeline.processors[1].awaited.empty());
+}
+
+TEST(Awaited, IsAllThatAProcessorIsIdle) {
+  std::mt19937 random(3);
+  const auto draw = [&] { return static_cast<double>(random() % 20); };
+  for (int trial = 0; trial < 50; ++trial) {
+    const int stages = 2 + trial % 4;
+    Sketch sketch(stages, {.host = draw(), .copy = draw()});
+    Steps body;
+    Slot before = sketch.buffer("x", 0);
+    body.push_back(sketch.from_host(before));
+    for (int i = 0; i < stages; ++i) {
+      const Slot made = sketch.buffer(fmt::format("y{}", i), i);
+      body.push_back(sketch.compute(fmt::format("s{}", i), i, draw(), {before}, {made}));
+      if (i + 1 == stages) continue;
+      before = sketch.buffer(fmt::format("x{}", i), i + 1);
+      body.push_back(copy({{made, before}}));
+    }
+    sketch.program.steps = {repeat(200, std::move(body))};
+    const SyncPattern sync = trial % 2 == 0 ? SyncPattern::Full : SyncPattern::SinglePipeline;
+    for (const sim::ProcessorReport& one : sketch.run(sync, true).processors) {
+      double awaited = 0;
+      for (const sim::Awaited& part : one.awaited) awaited += part.seconds;
+      EXPECT_NEAR(awaited, std::accumulate(one.idle.begin(), one.idle.end(), 0.0), 1e-12);
+    }
+  }
+}
+
 // Pipelines of some length with random times. What is named is what to make faster: halving it gains at least
 // as much as halving anything else, but where another way is as long.
 TEST(Path, WhatIsNamedIsWhatToMakeFaster) {
