@@ -221,8 +221,7 @@ class Partitioner {
   // What the node says comes first, then variables and the largest operands.
   OpCut plan_cut(const Op& op, const TypedOp& typed) const {
     OpCut cut(loops_of(typed), plan_.devices);
-    const bool draws_in_turn = op.spec->random && !ir::draws_of(op).stream;
-    if (draws_in_turn || op.captures > 0) {
+    if (ir::draws_in_turn(op) || (op.captures > 0 && !has_static_operands(typed))) {
       std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
       return cut;
     }

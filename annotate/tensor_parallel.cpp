@@ -297,6 +297,8 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
   const std::int64_t keys = has_own_thirds ? queries : heads_of(block.k[0]);
   if (keys < 1 || queries % keys != 0) return;
   const Heads heads = share_out(queries, keys);
+  const std::int64_t units = heads.of_queries.units;
+  if (units > 0 && units < devices_) plan_.leaves_devices_over = true;
   cut_queries_keys_values(block, heads);
   gather_tokens(core.k_reader, core.k, heads, core.head);
   gather_tokens(core.v_reader, core.v, heads, core.head);

@@ -44,6 +44,7 @@ struct TensorParallelPlan {
   int images = 0;  ///< results of convolutions and pools that are cut by rows
   int embeddings = 0;
   int heads = 0;                     ///< products onto the vocabulary
+  bool leaves_devices_over = false;  ///< there are more of them than an attention has heads, or keys
   std::vector<ir::OpId> left_whole;  ///< products with weights that are no part of what was found
 };
 

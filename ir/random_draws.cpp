@@ -59,6 +59,14 @@ Draws draws_of(const Op& op) {
   return draws;
 }
 
+bool draws_in_turn(const Op& op) {
+  bool found = op.spec->random && !draws_of(op).stream;
+  for_each_body(op, [&](std::string_view, const Graph& body) {
+    found = found || std::any_of(body.ops.begin(), body.ops.end(), draws_in_turn);
+  });
+  return found;
+}
+
 void edit_random_ops(Op& op, const std::function<void(Op&)>& edit) {
   if (op.spec->random) edit(op);
   if (!has_body(op)) return;

@@ -46,6 +46,9 @@ struct Draws {
 };
 
 Draws draws_of(const Op& op);
+/// Whether the op, or one in its bodies, draws without a stream: where it ran twice it would draw other
+/// numbers.
+bool draws_in_turn(const Op& op);
 /// Calls `edit` for the op, if it is random, and for the random ops of its bodies.
 void edit_random_ops(Op& op, const std::function<void(Op&)>& edit);
 

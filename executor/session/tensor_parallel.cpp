@@ -18,6 +18,7 @@
 #include "executor/session/tensor_cuts.h"
 #include "executor/session/working_sizes.h"
 #include "importer/sharding.h"
+#include "ir/bodies.h"
 
 namespace podium {
 namespace {
@@ -64,6 +65,14 @@ void note_reshardings(const std::vector<annotate::Resharding>& all, Notes& notes
     notes.push_back(fmt::format("tensors cut over devices: {} {}, {} bytes in all; the largest: {}",
                                 sum.first, name_of(kind), sum.second, to_string(*largest)));
   }
+}
+
+void note_bodies(const ir::Graph& whole, Notes& notes) {
+  const auto first = std::ranges::find_if(whole.ops, [](const ir::Op& op) { return ir::has_body(op); });
+  if (first == whole.ops.end()) return;
+  notes.push_back(fmt::format("tensors cut over devices: ops with bodies are not cut: {}{}",
+                              whole.describe(*first),
+                              std::any_of(std::next(first), whole.ops.end(), ir::has_body) ? ", ..." : ""));
 }
 
 bool asks_for_stages(const Strategy& strategy) {
@@ -186,13 +195,15 @@ DeviceGroups device_groups(const importer::Model& model, const Strategy& strateg
   return groups_of(importer::read_sharding(model), strategy);
 }
 
-// What cannot be shared out among a few devices cannot among more.
+// What cannot be shared out among a few devices cannot among more; what leaves some of them over is no gain.
 TensorCuts tensor_cuts_of(const importer::Model& model, int most) try {
   TensorCuts cuts;
   const ir::Graph sized = infer_sizes(model.graph).graph;
   try {
     for (int devices = 2; devices <= most; devices *= 2) {
-      cuts.tokens = annotate::plan_tensor_parallel(sized, {.devices = devices}).attentions > 0;
+      const auto plan = annotate::plan_tensor_parallel(sized, {.devices = devices});
+      if (plan.leaves_devices_over) break;
+      cuts.tokens = plan.attentions > 0;
       cuts.degrees.push_back(devices);
     }
   } catch (const Error&) {  // the last number was one too many
@@ -244,8 +255,8 @@ annotate::ShardingPlan plan_sharding(importer::Model& model, const Strategy& str
   }
   if (in_bodies > 0) {
     plan.note = fmt::format(
-        "device configuration '{}': what {} node{} in bodies of If, Loop or Scan say{} has no effect, a body runs "
-        "whole on one device",
+        "device configuration '{}': what {} node{} in bodies of If, Loop or Scan say{} has no effect, a body is "
+        "not cut",
         strategy.device_configuration, in_bodies, in_bodies == 1 ? "" : "s", in_bodies == 1 ? "s" : "");
   }
   return plan;
@@ -278,6 +289,7 @@ Machine of_devices(Machine machine) {
 annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::ShardingPlan& plan,
                                        CheckedOptions& checked) {
   check_processors(checked.strategy, std::int64_t{plan.placement.processors} * plan.devices, checked.device);
+  note_bodies(training.graph, checked.notes);
   annotate::Partitioned made = annotate::partition(training, plan);
   if (!plan.note.empty()) checked.notes.push_back(plan.note);
   note_reshardings(made.reshardings, checked.notes);

@@ -418,6 +418,21 @@ TEST(Partition, DrawsOnEachDeviceItsPartOfTheWhole) {
   }
 }
 
+// What a body reads of outside is brought to all, and what it makes is there for what is cut behind it.
+TEST(Partition, RunsBodiesWholeOnAllDevices) {
+  const auto graph = graph_of(
+      "agraph (bool c, float[4] x) => (float[4] z) { y = Neg(x)"
+      " b = If (c) <then_branch = t () => (float[4] p) { p = Neg(y) },"
+      " else_branch = e () => (float[4] q) { q = Identity(y) }> z = Neg(b) }");
+  const Partitioned made =
+      cut_graph(graph, 2, {{"y", "x", over({axis(0, 2)})}, {"z", "b", over({axis(0, 2)})}}).cut();
+  EXPECT_EQ(ops_of(made, "If"), "If 0, If 1");
+  EXPECT_EQ(exchanges_of(made), "GroupAllGather on 0 1\n");
+  const Datum x = tensor<float>({4}, {1, 2, 3, 4});
+  EXPECT_EQ(run(made, {Tensor::scalar(true), x}), (std::vector<float>{-1, -2, -3, -4}));
+  EXPECT_EQ(run(made, {Tensor::scalar(false), x}), (std::vector<float>{1, 2, 3, 4}));
+}
+
 // Without a stream an op draws in turn: the first device does, for all.
 TEST(Partition, DrawsOnOneDeviceByASeed) {
   const auto graph = graph_of(

@@ -63,15 +63,6 @@ IdMap<OpId, Pass> passes_of(const PlacedGraph& placed) {
   return passes;
 }
 
-// Of a random op without a stream a copy would draw other numbers.
-bool draws_once(const Op& op) {
-  bool found = op.spec->random && !ir::draws_of(op).stream;
-  ir::for_each_body(op, [&](std::string_view, const Graph& body) {
-    found = found || std::any_of(body.ops.begin(), body.ops.end(), draws_once);
-  });
-  return found;
-}
-
 // What waits of the forward pass, by the place in the list of its ops.
 struct ForwardLives {
   std::vector<std::int64_t> bytes;         ///< made up to an op and still read behind it
@@ -251,8 +242,8 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& st
     const bool is_left_open = asked == Recompute::Undefined;
     const bool is_asked =
         is_left_open ? is_chosen(op) || (would_stash && of_weights[op]) : asked != Recompute::Checkpoint;
-    again[op] =
-        ir::exchanges_in_group(graph[op]) ? is_exchanged_again(op) : is_asked && !draws_once(graph[op]);
+    again[op] = ir::exchanges_in_group(graph[op]) ? is_exchanged_again(op)
+                                                  : is_asked && !ir::draws_in_turn(graph[op]);
   }
   return again;
 }

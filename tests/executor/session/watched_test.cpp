@@ -140,7 +140,7 @@ TEST(Watched, SaysThatWhatNodesInBodiesSayOfDevicesHasNoEffect) {
   EXPECT_THAT(
       session.notes(),
       ::testing::Contains("device configuration 'tp': what 1 node in bodies of If, Loop or Scan says has "
-                          "no effect, a body runs whole on one device"));
+                          "no effect, a body is not cut"));
   EXPECT_THAT(session.watched()->cuts, ElementsAre(annotate::Cut::Apart, annotate::Cut::Whole));
 }
 
