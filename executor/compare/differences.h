@@ -22,7 +22,8 @@ Differences differences(const ir::Tensor& found, const ir::Tensor& expected);
 
 /// The element that differs by the most times its bound, if any differs by more than its bound; else -1.
 /// Elements that are not finite numbers in both differ by more than any bound, unless they are equal, or NaN
-/// in both. `bounds` are doubles.
+/// in both; but of infinite summands, whose bound is not finite, one order gives an infinity and another a
+/// NaN, so that nothing is said of an element that is expected not to be finite. `bounds` are doubles.
 std::int64_t first_beyond(const ir::Tensor& found, const ir::Tensor& expected, const ir::Tensor& bounds);
 
 }  // namespace podium::compare

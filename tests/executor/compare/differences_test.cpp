@@ -65,6 +65,13 @@ TEST(FirstBeyond, IsWhatIsNotFiniteWhateverTheBound) {
   EXPECT_EQ(first_beyond(list<float>({kNan, kInfinity}), list<float>({kNan, kInfinity}), bounds), -1);
 }
 
+TEST(FirstBeyond, SaysNothingOfASumOfInfinities) {
+  const ir::Tensor endless = list<double>({kInfinity, kNan, kInfinity});
+  EXPECT_EQ(first_beyond(list<float>({kNan, kInfinity, 1}), list<float>({-kInfinity, kNan, 1}), endless), -1);
+  EXPECT_EQ(first_beyond(list<float>({0, 0, kInfinity}), list<float>({0, 0, 1}), endless), 2)
+      << "a number is expected";
+}
+
 TEST(FirstBeyond, TakesTheSignOfAZeroForNoDifference) {
   EXPECT_EQ(first_beyond(list<float>({-0.0F}), list<float>({0}), list<double>({0})), -1);
 }
