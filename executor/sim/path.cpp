@@ -136,6 +136,7 @@ std::vector<std::vector<Awaited>> awaited_by(const Program& program, const Tasks
     std::vector<Awaited>& found = all.emplace_back();
     for (const auto& [doer, ticks] : by_doer) found.push_back({doer.first, doer.second, to_seconds(ticks)});
     std::ranges::stable_sort(found, std::ranges::greater(), &Awaited::seconds);
+    if (found.size() > kMostAwaited) found.resize(kMostAwaited);
   }
   return all;
 }

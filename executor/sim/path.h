@@ -16,7 +16,10 @@ namespace podium::sim {
 std::vector<PathPart> path_of(const executor::Program& program, const Costs& costs, const Tasks& tasks,
                               const StartLog& log, Moment end);
 
-/// What the compute lane of each processor waited for, the most first.
+/// Behind a thousand stages a processor waits for each of them.
+inline constexpr std::size_t kMostAwaited = 10;
+
+/// What the compute lane of each processor waited for, the most first, and no more than kMostAwaited.
 std::vector<std::vector<Awaited>> awaited_by(const executor::Program& program, const Tasks& tasks,
                                              const Waits& waits);
 

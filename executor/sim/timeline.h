@@ -141,7 +141,7 @@ struct ProcessorReport {
   std::array<double, kIdles> idle = {};          ///< with busy it sums up to the makespan
   std::array<double, kActivities> io_busy = {};  ///< of the IO lane
   double overlapped = 0;                         ///< seconds in which the IO lane worked beside a compute
-  std::vector<Awaited> awaited = {};  ///< with SimulateOptions::events what `idle` is made of, the most first
+  std::vector<Awaited> awaited = {};  ///< with SimulateOptions::events what most of `idle` is made of
   double flop = 0;
   std::array<double, kActivities> bytes = {};  ///< sent and received by each kind of step
   MemoryUse memory = {};
