@@ -61,10 +61,8 @@ struct TensorParallelPlan {
 /// - Products and convolutions of quantised numbers count as those of floats.
 /// - Embeddings: tables with the most rows, and products with as many columns, are cut along the vocabulary.
 /// - Tokens over groups: operands and results of all these by tokens, keys and values whole in their own
-/// form,
-///   before heads are copied for several queries.
-/// Error when experts cannot be shared out, experts are found where tokens are, and when nothing was
-/// found.
+///   form, before heads are copied for several queries.
+/// Error when experts cannot be shared out, experts are found where tokens are, and when nothing was found.
 TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorParallelOptions& options);
 
 /// "12 attention blocks, 12 MLPs, 1 embedding and 1 head cut over 2 devices; 1 product stays whole: pooler"
