@@ -593,6 +593,7 @@ class Partitioner {
     }
     fit_sizes(part, cut, device, boxes);
     if (cut.is_cut()) fit_windows(part, typed, cut, device);
+    if (cut.is_cut()) name_axes(op, part);
     if (picks_rows(op, cut)) {
       hold(op.outputs[0], device, pick_rows(op, part, cut, device), boxes[0]);
       return;
@@ -653,6 +654,19 @@ class Partitioner {
   static void fit_windows(Op& part, const TypedOp& typed, const OpCut& cut, int device) {
     const auto slides = slides_of(typed);
     if (!slides.empty()) fit_slides(part, slides, parts_of_slides(cut, slides, device));
+  }
+
+  // A Squeeze that names no axes takes those of one element: of the whole, not of a part of one element.
+  void name_axes(const Op& op, Op& part) {
+    constexpr std::size_t kAxes = 1;
+    if (!op.is("Squeeze") || (op.inputs.size() > kAxes && op.inputs[kAxes].valid())) return;
+    const ir::Dims& dims = type(op.inputs[0]).dims;
+    ir::Dims ones;
+    for (std::int64_t axis = 0; axis < std::ssize(dims); ++axis) {
+      if (dims[axis] == 1) ones.push_back(axis);
+    }
+    part.inputs.resize(kAxes + 1);
+    part.inputs[kAxes] = held_.ints(ones);
   }
 
   // Sizes that an op has in an input or attribute; and what is added to a sum, which one part of it adds.

@@ -79,6 +79,14 @@ bool asks_for_stages(const Strategy& strategy) {
   return strategy.pipelining && strategy.virtual_graph_mode != VirtualGraphMode::Auto;
 }
 
+[[noreturn]] void refuse_stage(const std::string& configuration, const std::vector<std::vector<int>>& own,
+                               std::size_t stage, std::size_t devices) {
+  throw Error(
+      "device configuration '{}': stage 0 has {} devices of its own and stage {} has {}, as many for each "
+      "stage needed",
+      configuration, own[0].size(), stage, devices);
+}
+
 // The devices that the specs of each stage name; nothing where stages share some, or nodes without one cut.
 std::vector<std::vector<int>> own_devices(const importer::Sharding& sharding, const std::string& name) {
   std::map<std::int64_t, std::set<std::int64_t>> of_stages;
@@ -101,11 +109,7 @@ std::vector<std::vector<int>> own_devices(const importer::Sharding& sharding, co
   }
   if (own.size() < 2) return {};
   for (std::size_t stage = 1; stage < own.size(); ++stage) {
-    if (own[stage].size() == own[0].size()) continue;
-    throw Error(
-        "device configuration '{}': stage 0 has {} devices of its own and stage {} has {}, as many for each "
-        "stage needed",
-        name, own[0].size(), stage, own[stage].size());
+    if (own[stage].size() != own[0].size()) refuse_stage(name, own, stage, own[stage].size());
   }
   return own;
 }
@@ -120,6 +124,8 @@ DeviceGroups groups_of(const importer::Sharding& sharding, const Strategy& strat
     if (node.configuration == name)
       groups.stages = std::max(groups.stages, static_cast<int>(node.stage.value_or(-1)) + 1);
   }
+  if (!groups.own.empty() && groups.stages > std::ssize(groups.own))
+    refuse_stage(name, groups.own, groups.own.size(), 0);
   return groups;
 }
 

@@ -84,10 +84,10 @@ void infer_slice(InferContext& context) {
   if (starts && ends && axes && steps) {
     const std::vector<AxisSlice> slices = slices_of(dims, *starts, *ends, *axes, *steps);
     for (std::size_t i = 0; i < dims.size(); ++i) dims[i] = slices[i].count;
-  } else if (axes && context.has_input(3)) {
+  } else if (axes && !axes->empty()) {
     for (std::int64_t axis : distinct_axes(*axes, rank)) dims[axis] = kUnknown;
   } else {
-    const auto length = context.has_input(3) ? std::nullopt : list_length(context, 1);
+    const auto length = axes ? list_length(context, 1) : std::nullopt;
     std::fill_n(dims.begin(), std::clamp<std::int64_t>(length.value_or(rank), 0, rank), kUnknown);
   }
   context.set_output(0, context.element(0), std::move(dims));

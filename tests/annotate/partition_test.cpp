@@ -90,6 +90,15 @@ TEST(Partition, CutsColumnsWithoutMovingAnything) {
   EXPECT_THAT(run(made, {kA}), ElementsAre(19, 22, 43, 50));
 }
 
+// Each device has one row: an axis of one element, but not of the whole.
+TEST(Partition, SqueezesTheAxesOfOneElementOfTheWhole) {
+  const Partitioned made = cut_graph(graph_of("agraph (float[2,1,2] a) => (float[2,2] y) { y = Squeeze(a) }"),
+                                     2, {{"y", "a", over({axis(0, 2)})}})
+                               .cut();
+  EXPECT_EQ(ops_of(made, "Squeeze"), "Squeeze 0, Squeeze 1");
+  EXPECT_THAT(run(made, {tensor<float>({2, 1, 2}, {1, 2, 3, 4})}), ElementsAre(1, 2, 3, 4));
+}
+
 // The sum is added up where it is read: both devices of the second group get both summands.
 TEST(Partition, PutsStagesOnGroupsOfDevices) {
   CutGraph cut = cut_graph(graph_of("agraph (float[2,2] a) => (float[2,2] z) <float[2,2] b = {5, 6, 7, 8}> "

@@ -28,6 +28,17 @@ TEST(DeviceConfigurations, InfoShowsTheShardsOfEachDevice) {
   EXPECT_EQ(json["shards"][1]["bytes"], 32);
 }
 
+// The model has devices 0 and 1 in stage 0, 2 and 3 in stage 1, and a node in stage 2 that names none.
+TEST(DeviceConfigurations, AStageWithoutDevicesBesideStagesWithTheirOwnIsRefused) {
+  const ProgramResult result =
+      run_program("podium run " + std::string(PODIUM_SOURCE_DIR) +
+                  "/tests/fuzz/corpus/devices/stage_without_devices.onnx --configuration four --quiet");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err,
+              HasSubstr("device configuration 'four': stage 0 has 2 devices of its own and stage 2 has 0, as "
+                        "many for each stage needed\n"));
+}
+
 TEST(DeviceConfigurations, InfoRefusesAnAxisThatTheTensorHasNotAndAnUnknownName) {
   const TemporaryFolder folder;
   const ProgramResult axis =

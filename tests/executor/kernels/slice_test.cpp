@@ -38,6 +38,19 @@ TEST(Slice, WithPositionsKnownOnlyAtRunTime) {
   EXPECT_THAT(values<std::string>(y[0]), ElementsAre("f", "d"));
 }
 
+// What lies beyond the result that it declares was never written.
+TEST(Slice, WithoutAxesTakesTheFirstOnes) {
+  for (const std::string axes : {"", ", a"}) {
+    const auto y =
+        run_text("g (int8[2,3] x, int64[1] s, int64[1] e, int64[0] a) => (int8[N,M] y) { y = Slice(x, s, e" +
+                     axes + ") }",
+                 {tensor<std::int8_t>({2, 3}, {1, 2, 3, 4, 5, 6}), tensor<std::int64_t>({1}, {1}),
+                  tensor<std::int64_t>({1}, {2}), tensor<std::int64_t>({0}, {})});
+    EXPECT_EQ(y[0].tensor.dims(), (Dims{1, 3}));
+    EXPECT_THAT(values<std::int8_t>(y[0]), ElementsAre(4, 5, 6));
+  }
+}
+
 TEST(Split, RefusesPartsWhoseSumWrapsToTheDimension) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   EXPECT_THROW(run_text("g (int8[0,6] x, int64[3] s) => (int8[N,M] a, int8[N,M] b, int8[N,M] c)"
