@@ -15,6 +15,26 @@ namespace {
 
 using executor::Program;
 
+// The largest of its transfers stands for an exchange.
+const executor::Transfer& largest_of(const Program& program, const executor::CopyBetweenProcessors& copy) {
+  return *std::ranges::max_element(
+      copy.transfers, {}, [&](const executor::Transfer& one) { return slot_bytes(program[one.to.buffer]); });
+}
+
+// Who moves most stands for all that move.
+const LaneUse& busiest(const Task& task) {
+  return *std::ranges::max_element(task.lanes, {}, &LaneUse::bytes);
+}
+
+// Who was busy with a task.
+int doer_of(const Program& program, const Task& task) {
+  if (const auto* compute = std::get_if<executor::Compute>(&task.step->action))
+    return program[compute->block].processor;
+  if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action))
+    return program[largest_of(program, *copy).from.buffer].processor;
+  return busiest(task).processor;
+}
+
 class PathMaker {
  public:
   PathMaker(const Program& program, const Costs& costs) : program_(program), costs_(costs) {}
@@ -22,8 +42,7 @@ class PathMaker {
   void add(const Task& task, double seconds) {
     if (const auto* compute = std::get_if<executor::Compute>(&task.step->action))
       return add_block(*compute, to_seconds(task.ticks), seconds);
-    // Who moves most stands for all that move.
-    const LaneUse& most = *std::ranges::max_element(task.lanes, {}, &LaneUse::bytes);
+    const LaneUse& most = busiest(task);
     PathPart part{.processor = most.processor,
                   .activity = task.activity,
                   .name = what_of(program_, *task.step, most.processor),
@@ -47,17 +66,11 @@ class PathMaker {
   }
 
  private:
-  // The largest of its transfers stands for an exchange.
   void name_exchange(const executor::CopyBetweenProcessors& copy, PathPart& part) const {
-    std::int64_t most = -1;
-    for (const executor::Transfer& one : copy.transfers) {
-      const std::int64_t bytes = slot_bytes(program_[one.to.buffer]);
-      if (bytes <= most) continue;
-      most = bytes;
-      part.processor = program_[one.from.buffer].processor;
-      part.receiver = program_[one.to.buffer].processor;
-      part.name = program_[one.to.buffer].name;
-    }
+    const executor::Transfer& largest = largest_of(program_, copy);
+    part.processor = program_[largest.from.buffer].processor;
+    part.receiver = program_[largest.to.buffer].processor;
+    part.name = program_[largest.to.buffer].name;
   }
 
   void add_block(const executor::Compute& compute, double step_seconds, double seconds) {
@@ -105,21 +118,6 @@ std::vector<PathPart> path_of(const Program& program, const Costs& costs, const 
   }
   return maker.take();
 }
-
-namespace {
-
-// Who was busy with a task: of an exchange, who sends most of it.
-int doer_of(const Program& program, const Task& task) {
-  if (const auto* compute = std::get_if<executor::Compute>(&task.step->action))
-    return program[compute->block].processor;
-  if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
-    const auto size = [&](const executor::Transfer& one) { return slot_bytes(program[one.to.buffer]); };
-    return program[std::ranges::max_element(copy->transfers, {}, size)->from.buffer].processor;
-  }
-  return std::ranges::max_element(task.lanes, {}, &LaneUse::bytes)->processor;
-}
-
-}  // namespace
 
 std::vector<std::vector<Awaited>> awaited_by(const Program& program, const Tasks& tasks, const Waits& waits) {
   std::vector<std::vector<Awaited>> all;
