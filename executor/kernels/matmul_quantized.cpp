@@ -1,29 +1,16 @@
-// Products of quantized matrices: MatMulInteger and QLinearMatMul.
-// Bytes are multiplied as they are, into int32, and zero points are taken off afterwards by the sums of rows
-// and columns:  (A - a)(B - b) = AB - a (columns of B) - (rows of A) b + k a b  modulo 2^32. Scales and zero
-// points are one number, one per row of A or column of B, or one per row and matrix of the batch; shorter
-// lists repeat. QLinearMatMul then scales each sum by a b / y and rounds; with 8-bit floats all of it happens
-// in float.
+// Products of quantized matrices: MatMulInteger and QLinearMatMul, on products of bytes less their zero
+// points. Scales and zero points are one number, one per row of A or column of B, or one per row and matrix
+// of the batch; shorter lists repeat. QLinearMatMul scales each sum by a b / y and rounds; with 8-bit floats
+// all of it happens in float.
 #include <algorithm>
 #include <cmath>
 
-#include "executor/kernels/matmul_parts.h"
+#include "executor/kernels/byte_products.h"
 #include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/dispatch.h"
 
 namespace podium::kernels {
 namespace {
-
-// A scale or zero point: one number, one for each row (column) of the matrix, or one for each row (column) of
-// every matrix of the batch. `index` counts rows (columns) over the batch; a shorter list repeats.
-template <class T>
-struct Repeated {
-  std::vector<T> values{T{0}};
-  T operator[](std::int64_t index) const { return values[index % values.size()]; }
-  bool is_zero() const {
-    return std::all_of(values.begin(), values.end(), [](T value) { return value == T{0}; });
-  }
-};
 
 std::vector<float> floats_of(const Tensor& tensor) {
   std::vector<float> values(tensor.size());
@@ -35,56 +22,6 @@ std::vector<float> floats_of(const Tensor& tensor) {
 Repeated<std::int32_t> zero_points(const Tensor& tensor) {
   const std::vector<float> values = floats_of(tensor);
   return {{values.begin(), values.end()}};
-}
-
-// Applies the zero points to product i: (A - a)(B - b) = AB - a * columns of B - rows of A * b + k * a * b.
-template <class A, class B>
-void subtract_zero_points(const BatchedProduct& plan, std::size_t i, const A* a, const B* b,
-                          const Repeated<std::int32_t>& zero_a, const Repeated<std::int32_t>& zero_b,
-                          std::int32_t* c) {
-  const Product& p = plan.product;
-  const std::int64_t first_row = p.k == 0 ? 0 : plan.a[i] / p.k;
-  const std::int64_t first_column = p.k == 0 ? 0 : plan.b[i] / p.k;
-  std::vector<std::uint32_t> columns(p.n, 0);
-  for (std::int64_t l = 0; l < p.k; ++l) {
-    for (std::int64_t j = 0; j < p.n; ++j) {
-      columns[j] += static_cast<std::uint32_t>(b[l * p.n + j]);
-    }
-  }
-  for (std::int64_t r = 0; r < p.m; ++r) {
-    const auto at_row = static_cast<std::uint32_t>(zero_a[first_row + r]);
-    std::uint32_t row = 0;
-    for (std::int64_t l = 0; l < p.k; ++l) row += static_cast<std::uint32_t>(a[r * p.k + l]);
-    row -= static_cast<std::uint32_t>(p.k) * at_row;
-    std::int32_t* out = c + r * p.n;
-    for (std::int64_t j = 0; j < p.n; ++j) {
-      const auto at_column = static_cast<std::uint32_t>(zero_b[first_column + j]);
-      const std::uint32_t taken = at_row * columns[j] + row * at_column;
-      out[j] = static_cast<std::int32_t>(static_cast<std::uint32_t>(out[j]) - taken);
-    }
-  }
-}
-
-template <class A, class B>
-void multiply_integers(const BatchedProduct& plan, const A* a, const B* b,
-                       const Repeated<std::int32_t>& zero_a, const Repeated<std::int32_t>& zero_b,
-                       std::int32_t* c) {
-  const bool is_plain = zero_a.is_zero() && zero_b.is_zero();
-  const std::int64_t matrix = plan.product.m * plan.product.n;
-  for_each_product(plan.count(), plan.product.flop(), [&](std::int64_t i) {
-    const A* left = a + plan.a[i];
-    const B* right = b + plan.b[i];
-    multiply_bytes(plan.product, left, right, c + i * matrix);
-    if (!is_plain) subtract_zero_points(plan, i, left, right, zero_a, zero_b, c + i * matrix);
-  });
-}
-
-// Calls `use(a, b)` with zeros of the C++ types of two byte inputs.
-template <class Use>
-PreparedKernel dispatch_bytes(DataType a, DataType b, const Use& use) {
-  return dispatch<std::int8_t, std::uint8_t>(a, [&](auto first) {
-    return dispatch<std::int8_t, std::uint8_t>(b, [&](auto second) { return use(first, second); });
-  });
 }
 
 void check_parameter(const PrepareContext& context, std::size_t i, std::int64_t rows, std::int64_t batch) {
@@ -111,31 +48,32 @@ void check_parameters(const PrepareContext& context, std::initializer_list<std::
 }
 
 struct Requantize {
-  std::vector<float> a, b, y;  // scales
+  Repeated<float> a, b, y;  // scales
   Repeated<float> zero_y;
 };
 
 Requantize read_requantize(const RunContext& run) {
-  return {
-      floats_of(run.input(1)), floats_of(run.input(4)), floats_of(run.input(6)), {floats_of(run.input(7))}};
+  return {{floats_of(run.input(1))},
+          {floats_of(run.input(4))},
+          {floats_of(run.input(6))},
+          {floats_of(run.input(7))}};
 }
 
 // Scales product i by a * b / y, where b[j] is the scale of column j. `store(index, scaled, zero point)`.
 template <class Sum, class Store>
 void requantize(const BatchedProduct& plan, const Requantize& scales, const Sum* sums, const Store& store) {
   const Product& p = plan.product;
-  const auto pick = [](const std::vector<float>& values, std::int64_t index) {
-    return values[index % values.size()];
-  };
   for (std::int64_t i = 0; i < plan.count(); ++i) {
     const std::int64_t first_row = p.k == 0 ? 0 : plan.a[i] / p.k;
     const std::int64_t first_column = p.k == 0 ? 0 : plan.b[i] / p.k;
+    const std::vector<float> of_columns = scales.b.stretch(first_column, p.n);
     for (std::int64_t r = 0; r < p.m; ++r) {
       const std::int64_t row_of_y = i * p.m + r;
       const float zero = scales.zero_y[row_of_y];
+      const float of_row = scales.a[first_row + r];
+      const float of_y = scales.y[row_of_y];
       for (std::int64_t j = 0; j < p.n; ++j) {
-        const float scale =
-            pick(scales.a, first_row + r) * pick(scales.b, first_column + j) / pick(scales.y, row_of_y);
+        const float scale = of_row * of_columns[j] / of_y;
         const std::int64_t at = row_of_y * p.n + j;
         store(at, static_cast<float>(sums[at]) * scale, zero);
       }
@@ -154,25 +92,19 @@ void store_integers(const BatchedProduct& plan, const Requantize& scales, const 
 
 PreparedKernel qlinear_of_integers(PrepareContext& context, BatchedProduct plan) {
   const std::int64_t sums = plan.count() * plan.product.m * plan.product.n;
-  context.need_scratch(sums * sizeof(std::int32_t));
-  return dispatch_bytes(
-      context.element(0), context.element(3), [&](auto tag_a, auto tag_b) -> PreparedKernel {
-        using A = decltype(tag_a);
-        using B = decltype(tag_b);
-        return [plan](const RunContext& run) {
-          auto* c = run.scratch<std::int32_t>();
-          multiply_integers(plan, run.input(0).data<A>(), run.input(3).data<B>(), zero_points(run.input(2)),
-                            zero_points(run.input(5)), c);
-          const Requantize scales = read_requantize(run);
-          if (run.output(0).type() == DataType::Int8) {
-            store_integers(plan, scales, c, run.output(0).data<std::int8_t>());
-          } else if (run.output(0).type() == DataType::Uint8) {
-            store_integers(plan, scales, c, run.output(0).data<std::uint8_t>());
-          } else {
-            throw Error("a product of integers cannot be stored as {}", name_of(run.output(0).type()));
-          }
-        };
-      });
+  IntegerProducts products = prepare_integer_products(context, plan, 0, 3, sums * sizeof(std::int32_t));
+  return [plan = std::move(plan), products = std::move(products)](const RunContext& run) {
+    auto* c = run.scratch<std::int32_t>();
+    products(run, run.input(0), run.input(3), zero_points(run.input(2)), zero_points(run.input(5)), c);
+    const Requantize scales = read_requantize(run);
+    if (run.output(0).type() == DataType::Int8) {
+      store_integers(plan, scales, c, run.output(0).data<std::int8_t>());
+    } else if (run.output(0).type() == DataType::Uint8) {
+      store_integers(plan, scales, c, run.output(0).data<std::uint8_t>());
+    } else {
+      throw Error("a product of integers cannot be stored as {}", name_of(run.output(0).type()));
+    }
+  };
 }
 
 // The numbers of matrices [rows,columns] of small floats less their zero points.
@@ -209,18 +141,14 @@ PreparedKernel qlinear_of_floats(PrepareContext& context, BatchedProduct plan) {
 
 PreparedKernel prepare_matmul_integer(PrepareContext& context) {
   check_parameters(context, {2}, 1, {3});
-  return dispatch_bytes(
-      context.element(0), context.element(1), [&](auto tag_a, auto tag_b) -> PreparedKernel {
-        using A = decltype(tag_a);
-        using B = decltype(tag_b);
-        return [plan = plan_matmul(context.dims(0), context.dims(1))](const RunContext& run) {
-          const Repeated<std::int32_t> none;
-          multiply_integers(plan, run.input(0).data<A>(), run.input(1).data<B>(),
-                            run.has_input(2) ? zero_points(run.input(2)) : none,
-                            run.has_input(3) ? zero_points(run.input(3)) : none,
-                            run.output(0).data<std::int32_t>());
-        };
-      });
+  IntegerProducts products =
+      prepare_integer_products(context, plan_matmul(context.dims(0), context.dims(1)), 0, 1, 0);
+  return [products = std::move(products)](const RunContext& run) {
+    const auto zero = [&](std::size_t i) {
+      return run.has_input(i) ? zero_points(run.input(i)) : Repeated<std::int32_t>();
+    };
+    products(run, run.input(0), run.input(1), zero(2), zero(3), run.output(0).data<std::int32_t>());
+  };
 }
 
 PreparedKernel prepare_qlinear_matmul(PrepareContext& context) {

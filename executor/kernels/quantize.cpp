@@ -206,12 +206,21 @@ PreparedKernel dequantize(PrepareContext& context) {
 
 // The range of the numbers, extended to 0, which the quantized type must be able to express.
 QuantizedRange range_with_zero(const Tensor& x) {
-  QuantizedRange range{0, 0};
-  for (float value : x.values<float>()) {
-    range.low = value < range.low ? value : range.low;
-    range.high = value > range.high ? value : range.high;
-  }
-  return range;
+  constexpr std::int64_t kLanes = 16;
+  float low[kLanes] = {};
+  float high[kLanes] = {};
+  const auto take = [&](const float* values, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      low[i] = values[i] < low[i] ? values[i] : low[i];
+      high[i] = values[i] > high[i] ? values[i] : high[i];
+    }
+  };
+  const float* values = x.data<float>();
+  std::int64_t at = 0;
+  for (; at + kLanes <= x.size(); at += kLanes) take(values + at, kLanes);
+  take(values + at, x.size() - at);
+  return {*std::min_element(low, low + kLanes), *std::max_element(high, high + kLanes)};
 }
 
 void dynamic_quantize(const RunContext& run) {

@@ -66,7 +66,7 @@ void log_row(const T* x, T* y, std::int64_t count) {
 constexpr std::int64_t kSoftmaxLanes = 128;
 
 // Up to kSoftmaxLanes neighbouring columns of a [count, inner] matrix at once, so that the inner axis is the
-// vector.
+// vector. y may be x: no lane looks at another's element.
 template <class T>
 void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std::int64_t inner,
                      std::int64_t lanes) {
@@ -76,11 +76,13 @@ void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std
   std::fill_n(sum, lanes, T{0});
   for (std::int64_t k = 0; k < count; ++k) {
     const T* row = x + k * inner;
+#pragma omp simd
     for (std::int64_t i = 0; i < lanes; ++i) most[i] = row[i] > most[i] ? row[i] : most[i];
   }
   for (std::int64_t k = 0; k < count; ++k) {
     const T* row = x + k * inner;
     T* out = y + k * inner;
+#pragma omp simd
     for (std::int64_t i = 0; i < lanes; ++i) {
       const T shifted = row[i] - most[i];
       const T e = fast_exp(shifted);
@@ -88,11 +90,13 @@ void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std
       sum[i] += e;
     }
   }
+#pragma omp simd
   for (std::int64_t i = 0; i < lanes; ++i) {
     sum[i] = kind == SoftmaxKind::Plain ? T{1} / sum[i] : fast_log(sum[i]);
   }
   for (std::int64_t k = 0; k < count; ++k) {
     T* out = y + k * inner;
+#pragma omp simd
     for (std::int64_t i = 0; i < lanes; ++i) {
       out[i] = kind == SoftmaxKind::Plain ? out[i] * sum[i] : out[i] - sum[i];
     }

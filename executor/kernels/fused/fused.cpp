@@ -6,7 +6,9 @@
 namespace podium::kernels {
 
 bool has_own_copy(const ir::Op& op, std::size_t input) {
-  return input == 1 && (op.is("Convolution", "podium") || op.is("MatMul", "podium"));
+  if (op.is("QLinearMatMul")) return input == 3;
+  return input == 1 &&
+         (op.is("Convolution", "podium") || op.is("MatMul", "podium") || op.is("MatMulInteger"));
 }
 
 bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input) {

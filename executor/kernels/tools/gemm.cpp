@@ -180,14 +180,14 @@ void multiply_signed(const Product& p, const A* a, const std::uint8_t* b, std::i
   }
 }
 
+}  // namespace
+
 // Without VNNI instructions oneDNN's byte products saturate in 16 bits.
 bool has_exact_byte_products() {
   constexpr unsigned kVnni = dnnl_cpu_isa_avx512_core_vnni;  // every isa that has it contains these bits
   static const bool is_exact = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kVnni) == kVnni;
   return is_exact;
 }
-
-}  // namespace
 
 template <class A, class B>
 void multiply_bytes(const Product& product, const A* a, const B* b, std::int32_t* c) {

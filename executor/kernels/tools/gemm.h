@@ -33,6 +33,9 @@ void multiply(const Product& product, const std::uint32_t* a, const std::uint32_
 void multiply(const Product& product, const std::uint64_t* a, const std::uint64_t* b, std::uint64_t* c,
               std::uint64_t alpha = 1, std::uint64_t beta = 0);
 
+/// Whether oneDNN's products of bytes are exact on this processor: without VNNI instructions they saturate.
+bool has_exact_byte_products();
+
 /// C = A B for bytes of either sign; sums wrap in 32 bits. Only row-major operands without transposition.
 template <class A, class B>
 void multiply_bytes(const Product& product, const A* a, const B* b, std::int32_t* c);

@@ -149,7 +149,7 @@ TEST(QLinearMatMul, ScalesEachColumnAndSaturates) {
   EXPECT_THAT(values<std::int8_t>(y[0]), ElementsAre(46, 5, 127));
 }
 
-// One op on constants, for what the text of a graph cannot say.
+// One op on constants, for what the text of a graph cannot say and for weights that a kernel packs.
 ir::Datum run_op(const std::string& type, const std::vector<ir::Datum>& inputs,
                  std::vector<ir::Attribute> attributes = {}) {
   ir::Graph graph;
@@ -158,6 +158,55 @@ ir::Datum run_op(const std::string& type, const std::vector<ir::Datum>& inputs,
   for (const ir::Datum& input : inputs) ids.push_back(builder.constant(input.tensor));
   builder.op(type, ids, std::move(attributes));
   return evaluate(graph.ops.back(), inputs)[0];
+}
+
+template <class T>
+ir::Datum bytes(const ir::Dims& dims, int step) {
+  std::vector<T> numbers(ir::element_count(dims));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<T>(i * step + i / 5);
+  return tensor<T>(dims, numbers);
+}
+
+// A product of [2,3,37] and [37,21] with the zero points of the sizes given, by weights that are constant and
+// by the definition.
+template <class A, class B>
+void expect_packed_weights_give_the_definition(std::int64_t zeros_of_a, std::int64_t zeros_of_b) {
+  constexpr std::int64_t kRows = 6;
+  constexpr std::int64_t kInner = 37;
+  constexpr std::int64_t kColumns = 21;
+  const ir::Datum a = bytes<A>({2, 3, kInner}, 7);
+  const ir::Datum b = bytes<B>({kInner, kColumns}, 11);
+  const ir::Datum zero_a = bytes<A>({zeros_of_a}, 31);
+  const ir::Datum zero_b = bytes<B>({zeros_of_b}, 53);
+  std::vector<std::int32_t> expected;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      std::int32_t sum = 0;
+      for (std::int64_t k = 0; k < kInner; ++k) {
+        sum += (values<A>(a)[r * kInner + k] - values<A>(zero_a)[r % zeros_of_a]) *
+               (values<B>(b)[k * kColumns + c] - values<B>(zero_b)[c % zeros_of_b]);
+      }
+      expected.push_back(sum);
+    }
+  }
+  EXPECT_EQ(values<std::int32_t>(run_op("MatMulInteger", {a, b, zero_a, zero_b})), expected);
+}
+
+TEST(MatMulInteger, PacksConstantWeightsOfEitherSignWithAnyZeroPoints) {
+  const auto with_zeros = [](std::int64_t of_a, std::int64_t of_b) {
+    expect_packed_weights_give_the_definition<std::uint8_t, std::int8_t>(of_a, of_b);
+    expect_packed_weights_give_the_definition<std::uint8_t, std::uint8_t>(of_a, of_b);
+    expect_packed_weights_give_the_definition<std::int8_t, std::int8_t>(of_a, of_b);
+    expect_packed_weights_give_the_definition<std::int8_t, std::uint8_t>(of_a, of_b);
+  };
+  with_zeros(1, 1);
+  with_zeros(3, 21);
+  with_zeros(6, 1);
+  const ir::Datum a = bytes<std::uint8_t>({2, 4}, 9);
+  const ir::Datum b = bytes<std::uint8_t>({4, 3}, 5);
+  EXPECT_EQ(values<std::int32_t>(run_op("MatMulInteger", {a, b})),
+            values<std::int32_t>(run_text(
+                "g (uint8[2,4] a, uint8[4,3] b) => (int32[2,3] y) { y = MatMulInteger(a, b) }", {a, b})[0]));
 }
 
 TEST(QLinearMatMul, ComputesSmallFloats) {
