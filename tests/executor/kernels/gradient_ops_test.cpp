@@ -171,6 +171,45 @@ TEST(PoolGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
   }
 }
 
+// Of equal numbers the first one of a window gets all, of a NaN and numbers the NaN; what no window sees gets
+// nothing.
+TEST(MaxPoolGradient, GivesToTheFirstOfTheLargestInWindowsSideBySide) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float low = -std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::of<float>({1, 1, 3, 9}, {1,   2, 5, 5, nan, 3,   low, low, 9,  //
+                                                    3,   0, 5, 4, 8,   nan, low, low, 9,  //
+                                                    100, 0, 0, 0, 0,   0,   0,   0,   9});
+  const Tensor flow = Tensor::of<float>({1, 1, 1, 4}, {10, 20, 30, 40});
+  const Call call{"MaxPoolGradient", {x, flow}, window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, {})};
+  const Tensor expected = Tensor::of<float>({1, 1, 3, 9}, {0,  0, 20, 0, 30, 0, 40, 0, 0,  //
+                                                           10, 0, 0,  0, 0,  0, 0,  0, 0,  //
+                                                           0,  0, 0,  0, 0,  0, 0,  0, 0});
+  EXPECT_TRUE(identical(run(call, DataType::Float)[0], expected));
+  const Call random{"MaxPoolGradient",
+                    {random_floats({2, 3, 9, 41}, 1), random_floats({2, 3, 4, 20}, 2)},
+                    window({2, 2}, {2, 2}, {1, 1}, {0, 0, 0, 0}, {})};
+  // Windows that begin in the padding of one more row find the same maxima another way.
+  Tensor moved(DataType::Float, {2, 3, 10, 41});
+  std::fill_n(moved.data<float>(), moved.size(), -100.0F);
+  Tensor moved_flow(DataType::Float, {2, 3, 5, 20});
+  std::fill_n(moved_flow.data<float>(), moved_flow.size(), 0.0F);
+  for (std::int64_t plane = 0; plane < 6; ++plane) {
+    std::copy_n(std::as_const(random.inputs[0]).data<float>() + plane * 9 * 41, 8 * 41,
+                moved.data<float>() + (plane * 10 + 1) * 41);
+    std::copy_n(std::as_const(random.inputs[1]).data<float>() + plane * 80, 80,
+                moved_flow.data<float>() + plane * 100 + 20);
+  }
+  const Tensor found = run(random, DataType::Float)[0];
+  const Tensor other =
+      run({"MaxPoolGradient", {moved, moved_flow}, window({2, 2}, {2, 2}, {1, 1}, {1, 0, 0, 0}, {})},
+          DataType::Float)[0];
+  for (std::int64_t plane = 0; plane < 6; ++plane) {
+    for (std::int64_t i = 0; i < 8 * 41; ++i) {
+      ASSERT_EQ(found.data<float>()[plane * 9 * 41 + i], other.data<float>()[(plane * 10 + 1) * 41 + i]);
+    }
+  }
+}
+
 TEST(ResampleGradients, AreRightInEveryTypeOnAnyNumberOfThreads) {
   const Tensor sizes = Tensor::ints({2, 8, 60, 41});
   for (const char* mode : {"nearest", "linear", "cubic"}) {
