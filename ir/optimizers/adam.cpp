@@ -67,11 +67,12 @@ std::optional<Term> growth_of_scale(const WeightUpdate& update) {
   return now / previous;
 }
 
-// 1 - beta^t, in double: near the start it is the difference of almost equal numbers.
+// 1 / (1 - beta^t), in double: near the start it divides by the difference of almost equal numbers. One
+// number is divided in place of each element.
 Term bias_correction(const WeightUpdate& update, Term step, const ScalarSpec& one_minus_beta) {
   const Term beta = 1.0 - cast_to(DataType::Double, update.scalar(one_minus_beta));
   const Term remaining = beta.with("Pow", cast_to(DataType::Double, step));
-  return cast_to(update.type, 1.0 - remaining);
+  return cast_to(update.type, 1.0 / (1.0 - remaining));
 }
 
 Term next_step(const WeightUpdate& update) {
@@ -120,8 +121,8 @@ void update_by_adam(WeightUpdate& update, AdamForm form) {
   update.set_state(kSpread, spread);
   if (form.corrects_bias) {
     const Term step = next_step(update);
-    mean = mean / bias_correction(update, step, kOneMinusBeta1);
-    if (!form.keeps_largest) spread = spread / bias_correction(update, step, kOneMinusBeta2);
+    mean = mean * bias_correction(update, step, kOneMinusBeta1);
+    if (!form.keeps_largest) spread = spread * bias_correction(update, step, kOneMinusBeta2);
   }
   if (!form.keeps_largest) spread = spread.call("Sqrt");
   const ScalarSpec& eps = optimizer.scaled_state ? kScaledEps : kAdamEps;
