@@ -9,11 +9,17 @@ function widthOfLabels(rows) {
   return Math.min(kMostOfLabel, Math.max(12, ...rows.map((row) => row.label.length)));
 }
 
-/// `rows`: {label, parts: figures in the order of `kinds`, total: the width of a whole bar, mark?: of a limit}.
-/// `kinds`: [key, text, colour].
-export function stackedBars({name, caption, kinds, rows, figure, most = 64}) {
+/// `rows`: {label, parts: figures in the order of `kinds`, total: the width of a whole bar, mark?: of a limit, notes?: a
+/// text of each part}. `kinds`: [key, text, colour]. A click on a part says what is also shown while the mouse is over it.
+/// `columns` are more ones of the table, before the figures.
+export function stackedBars({name, caption, kinds, rows, figure, most = 64, columns = []}) {
   const used = kinds.map((kind, i) => [kind, i]).filter(([, i]) => rows.some((row) => row.parts[i] > 0));
   const widest = Math.max(...rows.map((row) => Math.max(row.total, row.mark ?? 0)), Number.MIN_VALUE);
+  const said = el("p", {class: "note said", role: "status"});
+  const textOf = (row, i) => {
+    const note = row.notes?.[i] ? `: ${row.notes[i]}` : "";
+    return `${row.label}: ${kinds[i][1]} ${figure(row.parts[i], row)}${note}`;
+  };
   const bars = rows.slice(0, most).map((row) =>
     el(
       "div",
@@ -22,12 +28,13 @@ export function stackedBars({name, caption, kinds, rows, figure, most = 64}) {
       el(
         "div",
         {class: "bar-track"},
-        used.map(([[, text, colour], i]) =>
+        used.map(([[, , colour], i]) =>
           row.parts[i] > 0
             ? el("span", {
                 class: "bar-part",
                 style: `width:${(100 * row.parts[i]) / widest}%;background:${colour}`,
-                title: `${row.label}: ${text} ${figure(row.parts[i], row)}`,
+                title: textOf(row, i),
+                click: () => said.replaceChildren(textOf(row, i)),
               })
             : null,
         ),
@@ -53,6 +60,7 @@ export function stackedBars({name, caption, kinds, rows, figure, most = 64}) {
     {},
     legend,
     el("div", {class: "bars", style: `--label:${widthOfLabels(rows)}ch`, "aria-hidden": "true"}, bars),
+    said,
     rest,
     el(
       "details",
@@ -64,6 +72,7 @@ export function stackedBars({name, caption, kinds, rows, figure, most = 64}) {
         rows,
         columns: [
           {head: "", value: (row) => row.label},
+          ...columns,
           ...used.map(([[, text], i]) => ({
             head: text,
             value: (row) => row.parts[i],

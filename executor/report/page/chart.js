@@ -17,7 +17,7 @@ function thinned(points) {
 }
 
 const axisFigure = (value) =>
-  Math.abs(value) >= 1e-3 && Math.abs(value) < 1e5
+  Math.abs(value) >= 1e-4 && Math.abs(value) < 1e5
     ? `${Number(value.toPrecision(4))}`
     : value.toExponential(2);
 

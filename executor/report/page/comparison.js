@@ -48,7 +48,7 @@ function points(rows, picked, pick) {
   if (shown.length === 0) return null;
   const logs = shown.map((row) => Math.log10(row.time));
   const [low, high] = [Math.min(...logs) - 0.05, Math.max(...logs) + 0.05];
-  const most = Math.max(...shown.map((row) => Math.min(row.memory, 3)), 0.05) * 1.08;
+  const most = Math.max(...shown.map((row) => Math.min(row.memory, 3)), 1e-6) * 1.08;
   const largest = Math.max(...shown.map((row) => row.processors));
   const x = (time) =>
     kPointsEdge.left +

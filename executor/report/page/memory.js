@@ -6,7 +6,7 @@ import {kHoldings} from "./colours.js";
 import {byteCount, duration} from "./format.js";
 import {alikeProcessors, processorLabel, processorWord} from "./processors.js";
 import {table} from "./table.js";
-import {byteTicks, timeTicks, withoutZeros} from "./ticks.js";
+import {drawByteTicks, timeTicks} from "./ticks.js";
 import {setView, viewOf} from "./view.js";
 
 const kLeft = 76;
@@ -28,12 +28,19 @@ function levels(memory) {
 
 const kStacked = [...kHoldings.slice(0, 6), kHoldings[7]];
 
-function drawCurve(context, width, height, points, end, capacity, moment) {
+// Until when changes of memory are known, in nanoseconds.
+function knownUntil(timeline, end) {
+  if (!timeline.memoryCut) return end;
+  return timeline.memory.reduce((last, {changes}) => Math.max(last, changes.length === 0 ? 0 : changes[changes.length - 1][0]), 0);
+}
+
+function drawCurve(context, width, height, {points, end, known, capacity}, moment) {
   const most = Math.max(...points.map((point) => point.sum), 1);
   const top = capacity > 0 && capacity < 3 * most ? Math.max(most, capacity) * 1.05 : most * 1.1;
   const y = (bytes) => (height - 20) * (1 - bytes / top) + 4;
   let place = 0;
-  for (let x = kLeft; x < width; ++x) {
+  const right = kLeft + (known / end) * (width - kLeft);
+  for (let x = kLeft; x < right; ++x) {
     const until = ((x + 1 - kLeft) / (width - kLeft)) * end;
     let largest = points[place];
     while (place + 1 < points.length && points[place + 1].time < until) {
@@ -49,8 +56,13 @@ function drawCurve(context, width, height, points, end, capacity, moment) {
     });
   }
   context.font = "11px system-ui, sans-serif";
-  context.fillStyle = colour("ink");
-  for (const bytes of byteTicks(top * 0.97, 5)) context.fillText(withoutZeros(byteCount(bytes)), 2, y(bytes) + 4);
+  if (right < width) {
+    context.fillStyle = colour("stripe");
+    context.fillRect(right, 0, width - right, height - 16);
+    context.fillStyle = colour("quiet");
+    context.fillText("not followed", right + 6, 16);
+  }
+  drawByteTicks(context, top, y);
   for (const [time, label] of timeTicks(0, end, (width - kLeft) / 110)) {
     const x = kLeft + (time / end) * (width - kLeft);
     if (x < width - 50) context.fillText(label, x, height - 4);
@@ -78,13 +90,14 @@ function curveOf(report, data, group) {
   const {capacity, peak} = report.processors[memory.processors[0]].memory;
   const points = levels(memory);
   const end = Math.max(1, data.timeline.seconds * 1e9);
+  const known = knownUntil(data.timeline, end);
   const highest = points.reduce((a, b) => (b.sum > a.sum ? b : a));
-  let moment = viewOf("moment") === "" ? highest.time : Math.min(end, Number(viewOf("moment")) || 0);
+  let moment = viewOf("moment") === "" ? highest.time : Math.min(known, Number(viewOf("moment")) || 0);
   const list = el("div");
   const {canvas, redraw} = picture(
     kMemoryHeight,
     "Memory over time; the table below has the tensors at the moment of the line",
-    (context, width, height) => drawCurve(context, width, height, points, end, capacity, moment),
+    (context, width, height) => drawCurve(context, width, height, {points, end, known, capacity}, moment),
   );
   const show = () => {
     const alive = memory.lives.filter(([, , , start, stop]) => start <= moment && moment < stop);
@@ -117,7 +130,7 @@ function curveOf(report, data, group) {
     );
   };
   const go = (time) => {
-    moment = Math.min(end - 1, Math.max(0, Math.round(time)));
+    moment = Math.min(known - 1, Math.max(0, Math.round(time)));
     setView({moment});
     redraw();
     show();
@@ -134,7 +147,7 @@ function curveOf(report, data, group) {
     el(
       "p",
       {class: "note"},
-      `Click or use the arrow keys to move the line. The report's peak of ${byteCount(peak)} is in the order of the program, with what kernels copy; this is in the order of time, and flat where iterations that repeat are left out.${data.timeline.memoryCut ? " It is of the first part of the step: there are too many changes." : ""}`,
+      `Click or use the arrow keys to move the line. The report's peak of ${byteCount(peak)} is in the order of the program, with what kernels copy; this is in the order of time, and flat where iterations that repeat are left out.${data.timeline.memoryCut ? ` It is of the first ${duration(known / 1e9)} of the step: there are too many changes.` : ""}`,
     ),
     el(
       "div",

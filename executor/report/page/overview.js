@@ -1,11 +1,12 @@
 // The verdict of a run, where its time goes, what would help, and where the figures come from.
 import {el, section} from "./dom.js";
 import {stackedBars} from "./bars.js";
-import {kBusy, kIdle} from "./colours.js";
+import {kBusy} from "./colours.js";
 import {byteCount, duration, percentage, printable, rate} from "./format.js";
 import {phasesSection} from "./phases.js";
 import {alikeProcessors, processorLabel, processorWord} from "./processors.js";
 import {table} from "./table.js";
+import {mostlyBehind, saysBehindWhom, timeKinds, timeParts, waitNotes} from "./waits.js";
 
 function fact(name, value) {
   return el("div", {class: "fact"}, el("dt", {}, name), el("dd", {}, value));
@@ -47,7 +48,10 @@ export function facts(report) {
         ? `${processors} (${report.replicas} replicas of ${report.processorsPerReplica})`
         : `${processors}`,
     ),
-    fact("micro-batches a step", `${report.microBatches} of ${report.samplesPerMicroBatch}`),
+    fact(
+      "micro-batches a step",
+      `${report.microBatches} of ${report.samplesPerMicroBatch} sample${report.samplesPerMicroBatch === 1 ? "" : "s"}`,
+    ),
     fact(
       "numbers",
       report.estimate
@@ -57,25 +61,32 @@ export function facts(report) {
   );
 }
 
-const kTimes = [...kBusy, ...kIdle];
-
-/// A bar of the whole step for each processor.
+/// A bar of the whole step for each processor. Of those that are alike the first says behind whom it is idle.
 export function timeBars(report, name = "time") {
-  const partsOf = (one) => [
-    ...kBusy.map(([key]) => one.busySeconds[key]),
-    ...kIdle.map(([key]) => one.idleSeconds[key]),
-  ];
+  const partsOf = (one) => timeParts(report, one);
+  const ofFirst = (one, text) =>
+    text !== "" && one.processors.length > 1 ? `${text} (of ${processorWord()} ${one.processors[0]})` : text;
   return stackedBars({
     name,
     caption: "Time of each processor in a step by cause",
-    kinds: kTimes,
+    kinds: timeKinds(report),
     figure: (seconds, row) => `${duration(seconds)} (${percentage(seconds / row.total)})`,
     rows: alikeProcessors(report.processors, partsOf, report.seconds).map((one) => ({
       label: processorLabel(one.processors),
       total: report.seconds,
       parts: one.parts,
+      notes: waitNotes(report, one).map((note) => ofFirst(one, note)),
+      behind: ofFirst(one, mostlyBehind(report, one)),
     })),
+    columns: saysBehindWhom(report)
+      ? [{head: "idle mostly behind", value: (row) => row.behind, letters: 200, line: 44}]
+      : [],
   });
+}
+
+// What is no part of the path.
+function shareOfCall(report) {
+  return Math.max(0, 1 - report.path.reduce((sum, part) => sum + part.share, 0));
 }
 
 function pathTable(report) {
@@ -214,10 +225,20 @@ export function overview(report) {
     facts(report),
     section(
       "Where the time goes",
-      el("p", {class: "note"}, "Greys are waits; what a processor waits for is in the timeline."),
+      el(
+        "p",
+        {class: "note"},
+        saysBehindWhom(report)
+          ? "Hatched is idle, in the colour of the work that it is idle behind. A click on a part says behind whom."
+          : "Greys are waits.",
+      ),
       timeBars(report),
     ),
-    section("What the end of the step waited for", pathTable(report)),
+    section(
+      "What the end of the step waited for",
+      el("p", {class: "note"}, `The host's call takes ${percentage(shareOfCall(report))} of the step, the rest is this:`),
+      pathTable(report),
+    ),
     phasesSection(report),
     whatIfs(report.whatIf),
     provenance(report),

@@ -19,14 +19,28 @@ export function processorLabel(processors) {
   return `${word} ${ranges(processors)}${alike}`;
 }
 
-/// Processors whose figures differ by less than a five-hundredth of `whole`, as {processors, parts}.
-export function alikeProcessors(entries, partsOf, whole) {
+const kMostGroups = 32;
+
+function groupedBy(entries, partsOf, smallest) {
   const groups = new Map();
   for (const one of entries) {
     const parts = partsOf(one);
-    const key = parts.map((part) => Math.round((500 * part) / Math.max(whole, Number.MIN_VALUE))).join();
-    if (!groups.has(key)) groups.set(key, {...one, processors: [], parts});
-    groups.get(key).processors.push(one.processor);
+    const key = parts.map((part) => Math.round(part / smallest)).join();
+    if (!groups.has(key)) groups.set(key, {...one, processors: [], parts: parts.map(() => 0)});
+    const group = groups.get(key);
+    group.processors.push(one.processor);
+    parts.forEach((part, i) => (group.parts[i] += part));
   }
+  for (const group of groups.values()) group.parts = group.parts.map((sum) => sum / group.processors.length);
   return [...groups.values()];
+}
+
+/// Processors whose figures differ by less than a five-hundredth of `whole`, or where these would be many groups by
+/// less than a tenth, as {processors, parts}: the means of their figures, beside what else the first has.
+export function alikeProcessors(entries, partsOf, whole) {
+  for (const share of [500, 100, 30]) {
+    const groups = groupedBy(entries, partsOf, Math.max(whole, Number.MIN_VALUE) / share);
+    if (groups.length <= kMostGroups) return groups;
+  }
+  return groupedBy(entries, partsOf, Math.max(whole, Number.MIN_VALUE) / 10);
 }

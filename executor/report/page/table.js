@@ -17,11 +17,13 @@ const textOf = (column, row) => (column.text ? column.text(row) : `${column.valu
 /// How wide a column of text has to be so that no word breaks and sentences get no tower of words.
 function leastWidth(column, rows) {
   const texts = rows.map((row) => shortText(textOf(column, row), column.letters ?? kMostLetters));
-  const letters = texts.map((text) => Math.max(longestPiece(text), Math.min(text.length, kSentence)));
-  return `min-width:calc(${Math.min(kWidestPiece, Math.max(0, ...letters))}ch + 1.3rem)`;
+  const line = column.line ?? kSentence;
+  const letters = texts.map((text) => Math.max(longestPiece(text), Math.min(text.length, line)));
+  return `min-width:calc(${Math.min(Math.max(line, kWidestPiece), Math.max(0, ...letters))}ch + 1.3rem)`;
 }
 
-/// `columns`: {head, value(row), text(row)?, bar(row)?: a share from 0 to 1, letters?: how many are shown}. `name`
+/// `columns`: {head, value(row), text(row)?, bar(row)?: a share from 0 to 1, letters?: how many are shown, line?: how
+/// many at least in a line of several words}. `name`
 /// is that of the table in the address; `filter` says which text of a row is searched; `pick(row)` is called for a
 /// click on a row. Rows for which `isMarked` holds are marked, again whenever the element gets the event "mark".
 export function table({

@@ -1,4 +1,6 @@
 // Where marks stand on an axis: at round figures.
+import {colour} from "./dom.js";
+import {byteCount} from "./format.js";
 
 const kRoundSteps = [1, 2, 5, 10];
 
@@ -34,8 +36,8 @@ export function logarithmicTicks(low, high, most) {
   return dense.length > 1 ? dense : roundTicks(low, high, most);
 }
 
-/// Round counts of bytes in a binary unit, from 0.
-export function byteTicks(high, most) {
+// Round counts of bytes in a binary unit, from 0.
+function byteTicks(high, most) {
   const unit = 1024 ** Math.max(0, Math.min(4, Math.floor(Math.log2(Math.max(high, 1)) / 10)));
   return roundTicks(0, high / unit, most).map((count) => count * unit);
 }
@@ -43,6 +45,12 @@ export function byteTicks(high, most) {
 /// "200 MiB" of "200.00 MiB".
 export function withoutZeros(text) {
   return text.replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
+}
+
+/// Writes an axis of memory up to `highest` bytes; `y` gives the height of a count.
+export function drawByteTicks(context, highest, y) {
+  context.fillStyle = colour("ink");
+  for (const bytes of byteTicks(highest * 0.97, 5)) context.fillText(withoutZeros(byteCount(bytes)), 2, y(bytes) + 4);
 }
 
 /// Times in nanoseconds as [time, "1.5 ms"], all with the digits that tell them apart.

@@ -3,7 +3,7 @@ import {colour, el, picture} from "./dom.js";
 import {kBusy} from "./colours.js";
 import {byteCount, duration, shortText} from "./format.js";
 import {processorWord} from "./processors.js";
-import {timeTicks} from "./ticks.js";
+import {drawByteTicks, timeTicks} from "./ticks.js";
 
 const kTogetherLeft = 72;
 const kTogetherLane = 10;
@@ -39,8 +39,7 @@ function drawMemory(context, rows, top, x) {
   const most = Math.max(...rows.flatMap((row) => row.sketch.memory), 1);
   const highest = limit < 3 * most ? Math.max(most, limit) * 1.05 : most * 1.05;
   const y = (bytes) => top + kTogetherMemory * (1 - bytes / highest);
-  context.fillStyle = colour("ink");
-  for (const share of [0, 1]) context.fillText(byteCount(most * share), 4, y(most * share) - 2);
+  drawByteTicks(context, highest, y);
   rows.forEach((row, place) => {
     const bin = row.run.seconds / row.sketch.memory.length;
     context.strokeStyle = kLinesOfTwo[place];
@@ -65,6 +64,8 @@ function drawMemory(context, rows, top, x) {
   context.fillText(`limit ${byteCount(limit)}`, x(Infinity) - 4, y(limit) + 12);
   context.textAlign = "left";
 }
+
+const shows = (rows, letter) => rows.some((row) => row.sketch.lanes.some((lane) => lane.includes(letter)));
 
 /// `rows`: one or two strategies as the comparison has them. Nothing of strategies without a sketch.
 export function onOneAxis(rows) {
@@ -103,8 +104,12 @@ export function onOneAxis(rows) {
     el(
       "div",
       {class: "legend"},
-      kBusy.map(([, text, fill]) => el("span", {}, el("i", {style: `background:${fill}`}), text)),
-      el("span", {}, el("i", {style: "background:var(--fold)"}), "iterations like those before"),
+      kBusy
+        .filter((kind, i) => shows(drawn, String.fromCharCode(97 + i)))
+        .map(([, text, fill]) => el("span", {}, el("i", {style: `background:${fill}`}), text)),
+      shows(drawn, "~")
+        ? el("span", {}, el("i", {style: "background:var(--fold)"}), "iterations like those before")
+        : null,
       drawn.map((row, i) =>
         el("span", {}, el("i", {style: `background:${kLinesOfTwo[i]}`}), `memory: ${shortText(row.name, 60)}`),
       ),

@@ -137,6 +137,11 @@ TEST_F(Browser, ShowsThePipelineOfMnist) {
     seen.verdict = texts(".verdict")[0];
     seen.facts = texts(".fact dd");
     seen.bars = all(".bar-row").length;
+    seen.mostlyBehind = texts("#table-time tbody td:nth-child(2)");
+    const idle = all(".bar-row:last-child .bar-part").find((one) => one.title.includes("idle behind loads"));
+    idle.click();
+    seen.said = texts(".said")[0];
+    seen.hovered = idle.title;
     seen.source = texts("section p").at(-1);
     filter("machine", "clockHertz");
     seen.clock = texts("#table-machine tbody td");
@@ -187,6 +192,16 @@ TEST_F(Browser, ShowsThePipelineOfMnist) {
   EXPECT_EQ(seen["verdict"], report["cause"].get<std::string>() + ".");
   EXPECT_EQ(seen["facts"][5], "4");
   EXPECT_EQ(seen["bars"], 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json& most = report["processors"][i]["awaited"][0];
+    const std::string who = most.contains("processor") ? fmt::format("ipu {} ", most["processor"].get<int>())
+                                                       : std::string("the host's call ");
+    EXPECT_THAT(seen["mostlyBehind"][i].get<std::string>(), ::testing::StartsWith(who));
+  }
+  EXPECT_THAT(seen["said"].get<std::string>(),
+              ::testing::MatchesRegex(
+                  "ipu 3: idle behind loads from the host .*: ipu 0 loading from the host .*%\\)"));
+  EXPECT_EQ(seen["hovered"], seen["said"]);
   EXPECT_THAT(seen["zoomed"].get<std::string>(), HasSubstr("time="));
   EXPECT_THAT(seen["whole"].get<std::string>(), Not(HasSubstr("time=")));
   EXPECT_THAT(seen["wheeled"].get<std::string>(), HasSubstr("time="));
@@ -279,8 +294,9 @@ TEST_F(Browser, ShowsAComparison) {
   EXPECT_THAT(seen["together"][0].get<std::string>(),
               HasSubstr(report["strategies"][1]["name"].get<std::string>() + " takes "));
   EXPECT_EQ(seen["picked"][1], report["strategies"][2]["name"]);
-  EXPECT_THAT(seen["marked"].get<std::vector<std::string>>(),
-              ::testing::UnorderedElementsAre(report["strategies"][1]["name"], report["strategies"][2]["name"]));
+  EXPECT_THAT(
+      seen["marked"].get<std::vector<std::string>>(),
+      ::testing::UnorderedElementsAre(report["strategies"][1]["name"], report["strategies"][2]["name"]));
   EXPECT_THAT(seen["hash"].get<std::string>(), HasSubstr("picked=1%2C2"));
 }
 
@@ -387,7 +403,7 @@ TEST_F(Browser, OpensAPageOfAThousandProcessors) {
     seen.boxes = all(".processor").length;
   )js");
   EXPECT_EQ(seen["open"], Json::array({"ops"}));
-  EXPECT_EQ(seen["bars"], 11);  // of 1,024, as most are alike
+  EXPECT_EQ(seen["bars"], 27);  // of 1,024, as most are alike
   EXPECT_EQ(seen["boxes"], 48);
 }
 
