@@ -45,11 +45,11 @@ compare::Request request_of(const Options& options, const device::Device& device
   request.document = options.session_json;
   request.micro_batches = micro_batches;
   if (options.session.ipus > 0) request.processors = options.session.ipus;
-  if (options.compare.strategies_file.empty()) request.replicas = replicas_asked(options, request.processors);
   return request;
 }
 
-std::vector<compare::Candidate> candidates_of(const Options& options, const compare::Request& request) {
+std::vector<compare::Candidate> candidates_of(const Options& options, compare::Request& request) {
+  if (options.compare.strategies_file.empty()) request.replicas = replicas_asked(options, request.processors);
   std::vector<std::string> notes = options.notes;
   std::vector<compare::Candidate> candidates;
   if (const std::string& file = options.compare.strategies_file; !file.empty()) {

@@ -12,7 +12,8 @@ namespace podium::cli {
 compare::Request request_of(const Options& options, const device::Device& device,
                             const importer::Model& model, int micro_batches);
 
-/// Those of --strategies, else the sensible ones; their notes are printed.
-std::vector<compare::Candidate> candidates_of(const Options& options, const compare::Request& request);
+/// Those of --strategies, else the sensible ones, each with as many replicas as were asked for, which the
+/// request gets; their notes are printed.
+std::vector<compare::Candidate> candidates_of(const Options& options, compare::Request& request);
 
 }  // namespace podium::cli

@@ -31,7 +31,9 @@ compare::Setting setting_of(const Options& options) {
 compare::Setting setting_of(const compare::Setting& from, Trial trial, const device::Device& device) {
   compare::Setting setting = from;
   setting.device = device;
-  setting.estimate = from.estimate || trial == Trial::Clock;
+  setting.estimate = from.estimate || trial != Trial::Numbers;
+  setting.draws = from.draws && trial != Trial::WhatIf;
+  setting.bounds = trial != Trial::WhatIf;
   if (setting.estimate) setting.oracle_steps = 0;
   return setting;
 }
@@ -65,7 +67,6 @@ Contestants for_inference(const Options& options, const Strategy& in_files) {
                           .assumed = contest->imported.info.open.assumed,
                           .device = contest->setting.device};
   contestants.request = request_of(options, contestants.device, contest->optimized, micro_batches);
-  contestants.candidates = candidates_of(options, contestants.request);
   contestants.attempt = [contest, &options](const std::vector<Candidate>& candidates, Trial trial,
                                             const device::Device& device, const compare::Advance& advance) {
     compare::InferenceContest here = *contest;
@@ -84,7 +85,6 @@ Contestants for_training(const Options& options) {
                           .assumed = job->model.info.open.assumed,
                           .device = setting.device};
   contestants.request = request_of(options, setting.device, job->model, asked > 1 ? asked : 0);
-  contestants.candidates = candidates_of(options, contestants.request);
   contestants.attempt = [job, setting, &options](const std::vector<Candidate>& candidates, Trial trial,
                                                  const device::Device& device,
                                                  const compare::Advance& advance) {
@@ -99,7 +99,13 @@ Contestants for_training(const Options& options) {
 
 }  // namespace
 
-Contestants make_contestants(const Options& options, const Strategy& in_files) {
+Contestants make_contestants(const Options& options) {
+  Contestants contestants = make_trials(options, {});
+  contestants.candidates = candidates_of(options, contestants.request);
+  return contestants;
+}
+
+Contestants make_trials(const Options& options, const Strategy& in_files) {
   return options.trains ? for_training(options) : for_inference(options, in_files);
 }
 

@@ -12,13 +12,14 @@
 
 namespace podium::cli {
 
-/// Whether a candidate is only clocked, or its numbers are computed as well.
-enum class Trial : std::uint8_t { Clock, Numbers };
+/// Whether a candidate is only clocked, or its numbers are computed as well. Of a what-if there is the time
+/// alone: no sketch, no bound.
+enum class Trial : std::uint8_t { Clock, WhatIf, Numbers };
 
 struct Contestants {
   compare::Request request = {};  ///< that the candidates answer
   std::vector<compare::Candidate> candidates = {};
-  std::vector<std::string> outputs = {};  ///< names of the model's
+  std::vector<std::string> outputs = {};             ///< names of the model's
   std::map<std::string, std::int64_t> assumed = {};  ///< sizes of dimensions that nobody gave one
   device::Device device = {};
   /// Tries candidates on a device, one after the other.
@@ -27,8 +28,11 @@ struct Contestants {
       attempt = {};
 };
 
-/// Of `podium compare`, or for what-ifs of `run` and `train`. The options outlive the result. Each input file
-/// of inference holds the micro-batches of a step of `in_files`: one, unless it says otherwise.
-Contestants make_contestants(const Options& options, const Strategy& in_files = {});
+/// Of `podium compare`. The options outlive the result.
+Contestants make_contestants(const Options& options);
+
+/// Without candidates, to try what-ifs of `run` and `train`. Each input file of inference holds the
+/// micro-batches of a step of `in_files`: one, unless it says otherwise.
+Contestants make_trials(const Options& options, const Strategy& in_files);
 
 }  // namespace podium::cli

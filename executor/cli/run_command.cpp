@@ -25,7 +25,8 @@ namespace {
 struct RunResult {
   report::RunReport report;
   std::vector<OutputResult> outputs;
-  std::size_t ops = 0;  ///< of the model
+  std::size_t ops = 0;                        ///< of the model
+  std::vector<sim::Timeline> elsewhere = {};  ///< what ran, on better machines
 };
 
 InferenceSession make_session(const Options& options, importer::Model model,
@@ -127,7 +128,9 @@ Strategy strategy_of_files(const Options& options, const importer::Signature& si
   return strategy;
 }
 
-RunResult execute(const Options& options) {
+enum class Helps : std::uint8_t { No, Asked };  ///< whether anybody asks what would help
+
+RunResult execute(const Options& options, Helps helps) {
   const importer::Signature signature = importer::read_signature(options.paths[0]);
   const auto given = read_inputs(options, signature);
   const auto start = WallClock::now();
@@ -153,17 +156,23 @@ RunResult execute(const Options& options) {
   if (session.can_run()) run_numbers(options, session, given, signature, result);
   print_notes(session.notes(), options);
   add_times(result.report, session.timeline());
+  if (helps == Helps::Asked) {
+    result.elsewhere = on_better_machines(options, result.report, ops, [&](const device::Device& device) {
+      return session.clocked_on(device);
+    });
+  }
   return result;
 }
 
 }  // namespace
 
-report::RunReport estimate_run(const Options& options) { return execute(options).report; }
+report::RunReport estimate_run(const Options& options) { return execute(options, Helps::No).report; }
 
 int execute_run(const Options& options) {
   check_files_to_write(options);
-  RunResult result = execute(options);
-  result.report.what_ifs = what_ifs_of_run(options, result.report, Task::Inference, result.ops);
+  RunResult result = execute(options, Helps::Asked);
+  result.report.what_ifs =
+      what_ifs_of_run(options, result.report, Task::Inference, result.ops, std::move(result.elsewhere));
   if (const int status = finish_report(options, result.report); status != kDone) return status;
   for (const OutputResult& output : result.outputs) show(print(output));
   const bool agrees = std::all_of(result.outputs.begin(), result.outputs.end(),

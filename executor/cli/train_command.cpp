@@ -351,7 +351,11 @@ int execute_train(const Options& options) {
   add_times(report, session.timeline());
   report.bound = session.bound();
   report.reshardings = reported(session.reshardings());
-  report.what_ifs = what_ifs_of_run(options, report, Task::Training, job.model.graph.ops.size());
+  const std::size_t ops = job.model.graph.ops.size();
+  report.what_ifs = what_ifs_of_run(
+      options, report, Task::Training, ops,
+      on_better_machines(options, report, ops,
+                         [&](const device::Device& device) { return session.clocked_on(device); }));
   if (report.is_clocked) return finish_report(options, report);
   write_report_files(options, report);
   return kDone;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "executor/cli/machine.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/strategy_flags.h"
 #include "executor/compare/variations.h"
@@ -62,21 +63,26 @@ bool explains(const Options& options, const report::RunReport& run, const Strate
 }
 
 std::vector<WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,
-                             const report::RunReport& run) {
+                             const report::RunReport& run, std::vector<sim::Timeline> elsewhere) {
   using report::WhatIfKind;
   std::vector<WhatIf> found;
   const auto better = compare::better_devices(contestants.device);
   const auto variations = compare::variations(candidate, contestants.request, contestants.outputs);
-  std::vector<compare::Candidate> tried{candidate};
-  for (const compare::BetterDevice& one : better) tried.front().also_on.push_back(one.device);
+  std::vector<compare::Candidate> tried;
   for (const compare::Variation& variation : variations) tried.push_back(variation.candidate);
-  const auto clocked = contestants.attempt(tried, Trial::Clock, contestants.device, nothing_to_say);
+  if (elsewhere.empty()) {
+    tried.push_back(candidate);
+    for (const compare::BetterDevice& one : better) tried.back().also_on.push_back(one.device);
+  }
+  auto clocked = contestants.attempt(tried, Trial::WhatIf, contestants.device, nothing_to_say);
   for (std::size_t i = 0; i < variations.size(); ++i)
-    found.push_back(result_of(flags_text(variations[i].change), clocked[i + 1], run));
-  report::RunReport elsewhere = clocked.front().run;
-  for (std::size_t i = 0; i < clocked.front().elsewhere.size(); ++i) {
-    elsewhere.timeline = clocked.front().elsewhere[i];
-    found.push_back(gain_of({.kind = WhatIfKind::Device, .change = better[i].name}, elsewhere, run));
+    found.push_back(result_of(flags_text(variations[i].change), clocked[i], run));
+  if (elsewhere.empty()) elsewhere = std::move(clocked.back().elsewhere);
+  report::RunReport doubled{.micro_batches = run.micro_batches,
+                            .samples_per_micro_batch = run.samples_per_micro_batch};
+  for (std::size_t i = 0; i < elsewhere.size(); ++i) {
+    doubled.timeline = std::move(elsewhere[i]);
+    found.push_back(gain_of({.kind = WhatIfKind::Device, .change = better[i].name}, doubled, run));
   }
   std::stable_sort(found.begin(), found.end(), [](const WhatIf& a, const WhatIf& b) {
     return std::pair(!a.fits, -a.times) < std::pair(!b.fits, -b.times);
@@ -104,10 +110,26 @@ std::string what_helps(const std::vector<WhatIf>& what_ifs) {
   return text;
 }
 
-std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunReport& run, Task task,
-                                    std::size_t ops) {
+namespace {
+
+bool explains_run(const Options& options, const report::RunReport& run, std::size_t ops) {
   constexpr std::size_t kMostOps = 400;
-  if (!run.is_clocked || !explains(options, run, options.session, ops, kMostOps)) return {};
+  return run.is_clocked && explains(options, run, options.session, ops, kMostOps);
+}
+
+}  // namespace
+
+std::vector<sim::Timeline> on_better_machines(
+    const Options& options, const report::RunReport& run, std::size_t ops,
+    const std::function<sim::Timeline(const device::Device&)>& clock) {
+  if (!options.estimate || !explains_run(options, run, ops)) return {};
+  show_activity("clocking better machines", options);
+  return compare::clock_on(compare::better_devices(machine_of(options)), options.threads, clock);
+}
+
+std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunReport& run, Task task,
+                                    std::size_t ops, std::vector<sim::Timeline> elsewhere) {
+  if (!explains_run(options, run, ops)) return {};
   show_activity("clocking what would help", options);
   Options wanted = options;
   wanted.trains = task == Task::Training;
@@ -117,9 +139,9 @@ std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunRep
   Notes notes;
   compare::Candidate candidate{.name = run.strategy, .document = run.options, .where = "what if"};
   candidate.strategy = read_option_document(run.options, "what if", notes);
-  Contestants contestants = make_contestants(wanted, candidate.strategy);
+  Contestants contestants = make_trials(wanted, candidate.strategy);
   contestants.request.processors = contestants.device.processors;
-  return what_ifs(contestants, candidate, run);
+  return what_ifs(contestants, candidate, run, std::move(elsewhere));
 }
 
 }  // namespace podium::cli

@@ -1,6 +1,7 @@
 // What would help a strategy, by the clock.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,10 +11,10 @@
 
 namespace podium::cli {
 
-/// Clocks every variation of the candidate, and the candidate on better machines. The changes that fit and
-/// gain most come first.
+/// Clocks every variation of the candidate, and the candidate on better machines, where `elsewhere` does not
+/// have that. The changes that fit and gain most come first.
 std::vector<report::WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,
-                                     const report::RunReport& run);
+                                     const report::RunReport& run, std::vector<sim::Timeline> elsewhere = {});
 
 /// Whether a graph of so many ops is no larger than `most` on all devices that it is cut over, or --explain
 /// or a page asks: to clock a large one again and again would take longer than what it explains.
@@ -23,10 +24,16 @@ bool explains(const Options& options, const report::RunReport& run, const Strate
 /// The three that help most, a line each; empty where nothing does.
 std::string what_helps(const std::vector<report::WhatIf>& what_ifs);
 
+/// What what_ifs_of_run can be given: the run's own Program on better machines, by `clock`. Empty where it
+/// asks for none, and where the session computes and its Program is in the engine.
+std::vector<sim::Timeline> on_better_machines(
+    const Options& options, const report::RunReport& run, std::size_t ops,
+    const std::function<sim::Timeline(const device::Device&)>& clock);
+
 /// The same for the strategy of the command line, which has run on a graph of so many ops. They are asked for
 /// by --explain; without, those of a graph of many ops would take longer than what they explain, and there
 /// are none.
 std::vector<report::WhatIf> what_ifs_of_run(const Options& options, const report::RunReport& run, Task task,
-                                            std::size_t ops);
+                                            std::size_t ops, std::vector<sim::Timeline> elsewhere);
 
 }  // namespace podium::cli

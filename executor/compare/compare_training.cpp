@@ -161,7 +161,8 @@ void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy
                                                  .device = setting.device,
                                                  .clock = true,
                                                  .events = setting.draws,
-                                                 .estimate = setting.estimate}));
+                                                 .estimate = setting.estimate,
+                                                 .bounds = setting.bounds}));
   compared.run.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
     start = WallClock::now();

@@ -22,6 +22,7 @@ struct Setting {
   int replicas = 1;       ///< of the options that candidates start from
   bool estimate = false;  ///< clock only
   bool draws = false;     ///< each timeline gets a sketch, for a page
+  bool bounds = true;     ///< pipelines that train get their bounds
   int oracle_steps = 0;   ///< that are followed op by op, where the numbers are computed
   double tolerance = 0;   ///< of the oracle: how far weights may lie apart in the end
 };

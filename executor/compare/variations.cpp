@@ -1,8 +1,11 @@
 #include "executor/compare/variations.h"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 
 #include "executor/compare/strategy_sizes.h"
+#include "executor/kernels/tools/thread_limit.h"
 #include "executor/session/read_options.h"
 
 namespace podium::compare {
@@ -16,9 +19,12 @@ struct Around {
 // Whether it applies, once it has changed the strategy.
 using Vary = bool (*)(Strategy&, const Around&);
 
+// A line that names a hundred outputs nobody reads.
 bool vary_final_outputs(Strategy& strategy, const Around& around) {
+  constexpr std::size_t kMostNamed = 4;
   if (around.request.task == Task::Training || strategy.batches_per_step == 1) return false;
-  for (const std::string& output : around.outputs)
+  const bool names_each = around.outputs.size() <= kMostNamed;
+  for (const std::string& output : names_each ? around.outputs : std::vector<std::string>{"*"})
     strategy.anchors.try_emplace(output, Anchor{.returns = AnchorReturn::Final});
   return true;
 }
@@ -101,7 +107,7 @@ std::vector<BetterDevice> better_devices(const device::Device& device) {
   for (device::Link device::Device::*link :
        {&device::Device::rung, &device::Device::rail, &device::Device::gateway})
     double_rate(better[0].device.*link);
-  better[1].name = "streaming memory";
+  better[1].name = "the way to streaming memory and the host";
   double_rate(better[1].device.streaming_load);
   double_rate(better[1].device.streaming_store);
   better[2].name = "the host's link";
@@ -112,6 +118,32 @@ std::vector<BetterDevice> better_devices(const device::Device& device) {
   better[4].name = "tiles";
   better[4].device.tiles *= 2;
   return better;
+}
+
+std::vector<sim::Timeline> clock_on(const std::vector<BetterDevice>& devices, int threads,
+                                    const std::function<sim::Timeline(const device::Device&)>& clock) {
+  std::vector<std::optional<sim::Timeline>> found(devices.size());
+  std::vector<std::exception_ptr> failures(devices.size());
+  const int most = threads > 0 ? threads : kernels::machine_threads();
+#pragma omp parallel for schedule(dynamic) num_threads(most)
+  for (std::ptrdiff_t i = 0; i < std::ssize(devices); ++i) {
+    try {
+      found[i] = clock(devices[i].device);
+    } catch (const Error&) {
+      found[i].reset();
+    } catch (...) {
+      failures[i] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  std::vector<sim::Timeline> clocked;
+  for (std::optional<sim::Timeline>& one : found) {
+    if (!one) break;
+    clocked.push_back(std::move(*one));
+  }
+  return clocked;
 }
 
 }  // namespace podium::compare

@@ -1,9 +1,11 @@
 // Changes of one strategy that might help it: what-ifs for the clock.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "executor/compare/candidates.h"
+#include "executor/sim/timeline.h"
 
 namespace podium::compare {
 
@@ -25,5 +27,10 @@ struct BetterDevice {
 
 /// Each of links, streaming memory, host, clock and tiles doubled.
 std::vector<BetterDevice> better_devices(const device::Device& device);
+
+/// What `clock` says on each of them, up to the first for which it has an Error. They are clocked side by
+/// side, on so many threads; 0: one a processor of the machine.
+std::vector<sim::Timeline> clock_on(const std::vector<BetterDevice>& devices, int threads,
+                                    const std::function<sim::Timeline(const device::Device&)>& clock);
 
 }  // namespace podium::compare

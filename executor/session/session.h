@@ -39,6 +39,7 @@ struct SessionOptions {
   bool clock = false;     ///< simulate the run on the device
   bool events = false;    ///< with the events of the timeline
   bool estimate = false;  ///< clock only: the model may lack its weights, and nothing can be run
+  bool bounds = true;     ///< of a clocked pipeline that trains: find the time below which no schedule gets
   /// Runs give what lies between the ops of the graph, too, as outputs behind the model's own (watched.h).
   bool watches = false;
   /// Called now and then during a run, on the thread that called it; what it throws ends the run. The session
@@ -81,6 +82,9 @@ class InferenceSession {
 
   /// Without its blocks' graphs, once it can run.
   const executor::Program& program() const;
+  /// What the timeline is of: the same, but with SessionOptions::events, where data decides sizes, what the
+  /// first run has told of them. With its blocks' graphs then.
+  const executor::Program& clocked_program() const;
   /// nullptr without SessionOptions::clock, before the first run where data decides sizes, and where no run
   /// tells them (a note says why).
   const sim::Timeline* timeline() const;

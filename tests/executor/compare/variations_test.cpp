@@ -38,6 +38,15 @@ TEST(Variations, LeaveOutWhatTheMachineHasNotAndWhatChangesNothing) {
   }));
 }
 
+TEST(Variations, NameManyOutputsTogether) {
+  const Strategy strategy{.batches_per_step = 16};
+  const auto change = [&](const std::vector<std::string>& outputs) {
+    return variations({.name = "a", .strategy = strategy}, {.processors = 1}, outputs).at(0).change.dump();
+  };
+  EXPECT_EQ(change({"y", "z"}), R"({"anchors":{"y":{"returnType":"Final"},"z":{"returnType":"Final"}}})");
+  EXPECT_EQ(change({"a", "b", "c", "d", "e"}), R"({"anchors":{"*":{"returnType":"Final"}}})");
+}
+
 TEST(BetterDevices, AreEachTwiceAsGoodInOneRespect) {
   device::Device device;
   device.rung.bytes_per_second = 3;
@@ -46,6 +55,26 @@ TEST(BetterDevices, AreEachTwiceAsGoodInOneRespect) {
   EXPECT_EQ(better[0].device.rung.bytes_per_second, 6);
   EXPECT_EQ(better[3].device.clock_hertz, 2 * device.clock_hertz);
   EXPECT_EQ(better[4].device.tiles, 2 * device.tiles);
+}
+
+TEST(BetterDevices, AreClockedUpToTheFirstThatRefuses) {
+  std::vector<BetterDevice> devices(4);
+  for (int i = 0; i < 4; ++i) devices[i].device.tiles = i;
+  const auto clocked_until = [&](int refused) {
+    std::vector<double> found;
+    const auto clock = [&](const device::Device& device) {
+      if (device.tiles == refused) throw Error("no");
+      sim::Timeline timeline;
+      timeline.makespan = device.tiles;
+      return timeline;
+    };
+    for (const sim::Timeline& one : clock_on(devices, 3, clock)) found.push_back(one.makespan);
+    return found;
+  };
+  EXPECT_THAT(clocked_until(9), ::testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(clocked_until(2), ::testing::ElementsAre(0, 1));
+  EXPECT_THROW(clock_on(devices, 3, [](const device::Device&) -> sim::Timeline { throw std::bad_alloc(); }),
+               std::bad_alloc);
 }
 
 }  // namespace
