@@ -228,4 +228,47 @@ std::string to_json(const Device& device) {
   return json.dump(2) + "\n";
 }
 
+namespace {
+
+// Whether `other` differs from `device` in nothing but how many processors there are and how they are wired.
+bool is_of_family(const Device& device, Device other) {
+  other.name = device.name;
+  other.processors = device.processors;
+  other.topology = device.topology;
+  return to_json(other) == to_json(device);
+}
+
+// Racks are whole, and whoever has no gateway has one rack.
+std::string with_more_nodes(const Device& preset, std::int64_t processors) {
+  const std::int64_t most = preset.gateway.bytes_per_second > 0 ? 1 << 20 : preset.link_domain;
+  const std::int64_t unit = processors > preset.link_domain ? preset.link_domain : 1;
+  const std::int64_t whole = (processors + unit - 1) / unit * unit;
+  const std::int64_t nodes = (whole + preset.processors_per_host - 1) / preset.processors_per_host;
+  if (nodes * preset.processors_per_host > most) return "";
+  const std::string name = fmt::format("{}:nodes={}", preset.name, nodes);
+  try {
+    read_device(name);
+  } catch (const Error&) {
+    return "";
+  }
+  return name;
+}
+
+}  // namespace
+
+std::string larger_machine(const Device& device, std::int64_t processors) {
+  const Device* preset = find_preset(device.name.substr(0, device.name.find(':')));
+  if (preset == nullptr || !is_of_family(*preset, device)) return "";
+  const Device* smallest = preset->processors >= processors ? preset : nullptr;
+  const Device* largest = preset;
+  for (const std::string_view name : preset_names()) {
+    const Device& other = *find_preset(name);
+    if (!is_of_family(*preset, other)) continue;
+    if (other.processors > largest->processors) largest = &other;
+    const bool is_smaller = smallest == nullptr || other.processors < smallest->processors;
+    if (other.processors >= processors && is_smaller) smallest = &other;
+  }
+  return smallest != nullptr ? smallest->name : with_more_nodes(*largest, processors);
+}
+
 }  // namespace podium::device

@@ -1,6 +1,7 @@
 // Devices as JSON: a preset's name or a user's file becomes a Device, and back.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -28,5 +29,11 @@ Device parse_device(const std::string& text);
 
 /// Writes a device as the text of a file, which parse_device reads back as the same device.
 std::string to_json(const Device& device);
+
+/// The name of the smallest machine of `device`'s kind of processor that has at least so many of them, as
+/// read_device reads it: another preset of its family, else "PRESET:nodes=N". "ipu-pod16" for 5 of an
+/// ipu-m2000, "h100:nodes=2" for 9 of an h100. Empty where there is none, and for what is no preset's
+/// processor.
+std::string larger_machine(const Device& device, std::int64_t processors);
 
 }  // namespace podium::device

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "annotate/automatic.h"
+#include "executor/device/read_device.h"
 #include "executor/schedule/families.h"
 #include "executor/session/option_rows.h"
 #include "executor/session/option_words.h"
@@ -301,7 +302,8 @@ void check_inference(const Strategy& strategy) {
 
 void check_device(const Strategy& strategy, const device::Device& device) {
   if (strategy.ipus > device.processors) {
-    throw Error("numIPUs: {} found, device '{}' has {}", strategy.ipus, device.name, device.processors);
+    throw Error("numIPUs: {} found, device '{}' has {}{}", strategy.ipus, device.name, device.processors,
+                flags_for_processors(strategy, strategy.ipus, device));
   }
   if (strategy.io_tiles >= device.tiles) {
     throw Error("numIOTiles: {} found, fewer than the {} tiles of a processor of device '{}' needed",
@@ -473,13 +475,24 @@ void check_overrides(const Strategy& strategy, const ir::Graph& graph) {
   }
 }
 
+std::string flags_for_processors(const Strategy& strategy, std::int64_t needed,
+                                 const device::Device& device) {
+  std::string flags = strategy.ipus > 0 && strategy.ipus < needed ? fmt::format(" --ipus {}", needed) : "";
+  if (device.processors < needed) {
+    const std::string larger = device::larger_machine(device, needed);
+    if (larger.empty()) return "";
+    flags += " --device " + larger;
+  }
+  return flags.empty() ? "" : fmt::format(" ({})", flags.substr(1));
+}
+
 void check_processors(const Strategy& strategy, std::int64_t of_replica, const device::Device& device) {
   const std::int64_t needed = of_replica * strategy.replicas;
   const int found = strategy.ipus > 0 ? strategy.ipus : device.processors;
   if (needed > found) {
-    throw Error("{} processors found ({}), {} needed: {} a replica, replicatedGraphCount {}", found,
+    throw Error("{} processors found ({}), {} needed: {} a replica, replicatedGraphCount {}{}", found,
                 strategy.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed, of_replica,
-                strategy.replicas);
+                strategy.replicas, flags_for_processors(strategy, needed, device));
   }
 }
 

@@ -42,6 +42,10 @@ Strategy check_options(Strategy strategy, const device::Device& device, Task tas
 /// Error when a location is given for a tensor that the model does not have.
 void check_overrides(const Strategy& strategy, const ir::Graph& graph);
 
+/// What to type where so many processors are needed: " (--ipus 16 --device ipu-pod16)". Empty where nobody
+/// knows a machine that has them.
+std::string flags_for_processors(const Strategy& strategy, std::int64_t needed, const device::Device& device);
+
 /// Error when replicas of so many processors need more than there are.
 void check_processors(const Strategy& strategy, std::int64_t of_replica, const device::Device& device);
 /// Error when the placement needs more processors than there are.

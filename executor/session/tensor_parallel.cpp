@@ -272,13 +272,15 @@ Machine of_groups(Machine machine, const annotate::ShardingPlan& plan) {
   auto& [strategy, device] = machine;
   const bool is_automatic = strategy.virtual_graph_mode == VirtualGraphMode::Auto;
   const int all = strategy.ipus > 0 ? strategy.ipus : device.processors;
-  if (is_automatic && strategy.ipus % (plan.devices * strategy.replicas) != 0) {
-    throw Error("numIPUs {} found, a multiple of {} needed: {} devices{} a group, replicatedGraphCount {}",
-                strategy.ipus, plan.devices * strategy.replicas, plan.devices,
+  const std::int64_t unit = std::int64_t{plan.devices} * strategy.replicas;
+  if (is_automatic && strategy.ipus % unit != 0) {
+    throw Error("numIPUs {} found, a multiple of {} needed: {} devices{} a group, replicatedGraphCount {}{}",
+                strategy.ipus, unit, plan.devices,
                 strategy.device_configuration.empty()
                     ? ""
                     : fmt::format(" of configuration '{}'", strategy.device_configuration),
-                strategy.replicas);
+                strategy.replicas,
+                flags_for_processors(strategy, (strategy.ipus + unit - 1) / unit * unit, device));
   }
   if (is_automatic || strategy.ipus > 0) strategy.ipus = all / plan.devices;
   device.processors /= plan.devices;

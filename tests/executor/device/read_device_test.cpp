@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "executor/device/fields.h"
 #include "executor/device/presets.h"
 #include "ir/error.h"
@@ -128,6 +130,36 @@ TEST(ReadDevice, RefusesASizeThatIsNone) {
        {"h100:nodes=0", "h100:nodes=", "h100:racks=2", "h100:nodes=2x", "h100:nodes=99999999"})
     EXPECT_THROW(read_device(name), Error) << name;
   EXPECT_THROW(read_device("h100:processors=12"), Error);  // a node and a half
+}
+
+// Each name is a machine that read_device knows.
+TEST(LargerMachine, IsTheSmallestOfTheSameProcessorsThatHasEnough) {
+  const std::tuple<const char*, int, const char*> cases[] = {
+      {"ipu-m2000", 5, "ipu-pod16"},
+      {"ipu-pod16", 65, "ipu-pod128"},
+      {"ipu-m2000", 1025, "ipu-pod1024:nodes=272"},
+      {"bow-2000", 17, "bow-pod64"},
+      {"h100", 9, "h100:nodes=2"},
+      {"h100:nodes=2", 40, "h100:nodes=5"},
+      {"h100:processors=1", 4, "h100"},
+      {"a100-80:processors=4", 8, "a100-80"},
+      {"gb200-nvl72", 73, "gb200-nvl72:nodes=36"},
+      {"tpu-v4", 65, "tpu-v4:nodes=17"},
+  };
+  for (const auto& [name, processors, larger] : cases) {
+    EXPECT_EQ(larger_machine(read_device(name), processors), larger);
+    EXPECT_GE(read_device(larger).processors, processors);
+  }
+}
+
+TEST(LargerMachine, IsNoneWhereNoneIsKnown) {
+  EXPECT_EQ(larger_machine(read_device("c600"), 2), "");
+  EXPECT_EQ(larger_machine(read_device("h100"), 1 << 21), "");
+  Device own = read_device("h100");
+  own.clock_hertz *= 2;
+  EXPECT_EQ(larger_machine(own, 9), "");
+  own.name = "mine";
+  EXPECT_EQ(larger_machine(own, 9), "");
 }
 
 }  // namespace
