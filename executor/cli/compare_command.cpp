@@ -166,8 +166,9 @@ bool agree(const std::vector<ComparedStrategy>& strategies, double tolerance) {
   }
   if (worst == nullptr) return true;
   const double largest = *worst->difference;
-  const std::string which =
-      computed == possible ? "every strategy" : fmt::format("each of the {} that were computed", computed);
+  const std::string which = computed == possible ? "every strategy"
+                            : computed == 1      ? "the one that was computed"
+                                                 : fmt::format("each of the {} that were computed", computed);
   if (largest == 0) {
     show(fmt::format("{} gave the numbers of one processor, bit for bit\n", which));
   } else if (largest <= tolerance) {

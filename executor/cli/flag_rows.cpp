@@ -21,7 +21,7 @@ constexpr int kMostThreads = 256;
 
 constexpr Commands kAll{Run, Train, Profile, Annotate, Compare, Validate, Calibrate, Test, Info};
 constexpr Commands kComputing{Run, Train, Profile, Compare, Test};
-constexpr Commands kWithData{Run, Compare};
+constexpr Commands kWithData{Run, Profile, Compare};
 
 void read_precision(Options& options, const Given& given) {
   options.precision = given.word({"float32", "float16"}) == 1 ? ir::DataType::Float16 : ir::DataType::Float;

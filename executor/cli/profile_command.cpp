@@ -1,7 +1,8 @@
 // `podium profile`: what each op costs. The strategy is lowered and clocked as an estimate, whose Program
 // keeps the graphs of its blocks; the kernels of each block cost what the clock takes for them, as often as
-// the block runs. With --real the model is run as well, and the engine's ops are timed.
-#include <fmt/core.h>
+// the block runs. Where data decide sizes, a run tells them, and what it was is clocked. With --real the
+// model is run as well, and the engine's ops are timed.
+#include <fmt/ranges.h>
 
 #include <map>
 #include <mutex>
@@ -26,7 +27,6 @@
 #include "executor/session/json_rows.h"
 #include "executor/sim/block_ops.h"
 #include "ir/glob.h"
-#include "ir/shell_word.h"
 
 namespace podium::cli {
 namespace {
@@ -44,25 +44,34 @@ void write_page_of(const Options& options, report::RunReport report, const sim::
   write_page_file(options, report::run_page_data(report, report::PageView::Ops));
 }
 
+// A timeline with events has them.
+template <class Session>
+std::vector<sim::BlockReport> blocks_of(const Session& session, const device::Device& device) {
+  if (!session.timeline()->blocks.empty()) return session.timeline()->blocks;
+  const executor::Program& program = session.clocked_program();
+  const Strategy& strategy = session.strategy();
+  return sim::block_reports(program,
+                            sim::costs_of(program, device, strategy.io_tiles, cost_options(strategy)));
+}
+
 template <class Session>
 report::Profile profile_of(const Options& options, const Session& session, const ir::Graph& graph,
                            const std::set<std::string>& forward, std::vector<report::RealOp> real) {
   if (!options.html_file.empty()) {
     report::RunReport report =
-        start_report(options, session.strategy(), session.program(), samples_of(graph));
-    add_details(report, options, session.program(), session.timeline(), forward);
+        start_report(options, session.strategy(), session.clocked_program(), samples_of(graph));
+    add_details(report, options, session.clocked_program(), session.timeline(), forward);
     add_model_file(report, options);
     report.details->real_ops = real;
     write_page_of(options, std::move(report), session.timeline());
   }
   const device::Device device = machine_of(options);
-  const sim::Costs costs =
-      sim::costs_of(session.program(), device, session.strategy().io_tiles, cost_options(session.strategy()));
+  const executor::Program& program = session.clocked_program();
   return {.model = options.paths[0],
-          .strategy = describe(session.strategy(), session.program().processors),
+          .strategy = describe(session.strategy(), program.processors),
           .device = device.name,
           .step_seconds = session.timeline()->makespan,
-          .ops = profiled_ops(session.program(), sim::block_reports(session.program(), costs), forward),
+          .ops = profiled_ops(program, blocks_of(session, device), forward),
           .real = std::move(real)};
 }
 
@@ -116,12 +125,27 @@ std::vector<report::RealOp> time_second_run(Session& session, const std::vector<
   return times.take();
 }
 
-std::vector<report::RealOp> run_for_real(const Options& given, const importer::Model& model) {
+using Inputs = std::map<std::string, ir::Datum>;
+
+std::vector<report::RealOp> run_for_real(const Options& given, const importer::Model& model,
+                                         const Inputs& inputs) {
   const Options options = computing(given);
   RealTimes times;
   InferenceSession session(model, timed_session(options, times));
   if (!session.can_run()) throw Error("does not fit the device: nothing can be run (--real)");
-  return time_second_run(session, gather(session, {}, options), times);
+  return time_second_run(session, gather(session, inputs, options), times);
+}
+
+// Those of files, over and over, and drawn ones.
+std::vector<ir::Datum> inputs_of_step(const TrainingJob& job, const TrainingSession& session,
+                                      const Options& options) {
+  const executor::HostTensor& input = session.inputs().at(0);
+  std::vector<std::int64_t> rows(samples_of_micro_batch(input, job.samples.axes) * input.micro_batches *
+                                 session.program().replicas);
+  Samples samples = job.samples;
+  draw_missing(samples, session.inputs(), std::ssize(rows), options.random_seed);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i) % samples.count;
+  return take_rows(samples, rows, session.inputs());
 }
 
 std::vector<report::RealOp> train_for_real(const Options& given, const TrainingJob& job) {
@@ -129,43 +153,69 @@ std::vector<report::RealOp> train_for_real(const Options& given, const TrainingJ
   RealTimes times;
   TrainingSession session(job.model, training_options(job, timed_session(options, times)));
   if (!session.can_run()) throw Error("does not fit the device: nothing can be trained (--real)");
-  const executor::HostTensor& input = session.inputs().at(0);
-  std::vector<std::int64_t> rows(samples_of_micro_batch(input, job.samples.axes) * input.micro_batches *
-                                 session.program().replicas);
-  Samples samples = job.samples;
-  draw_missing(samples, session.inputs(), std::ssize(rows), options.random_seed);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i) % samples.count;
-  return time_second_run(session, take_rows(samples, rows, session.inputs()), times);
+  return time_second_run(session, inputs_of_step(job, session, options), times);
+}
+
+// Sizes that data decide are those of a run.
+SessionOptions run_and_clocked(const Options& given) {
+  Options options = given;
+  options.estimate = false;
+  SessionOptions settings = clocked_session(options);
+  settings.events = true;
+  return settings;
+}
+
+template <class Session>
+void run_once(const Options& options, Session& session, const std::vector<ir::Datum>& inputs) {
+  print_notes(session.notes(), options);
+  if (!session.can_run()) throw Error("does not fit the device: nothing can be run that would tell sizes");
+  print_notes(
+      {"data decide sizes: the times are those of a run on these inputs, others by --input NAME=FILE"},
+      options);
+  session.run(inputs);
+  if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
 }
 
 report::Profile profile_training(const Options& options) {
   const TrainingJob job = in_model(options, [&] { return make_training_job(options); });
-  const SessionOptions settings = clocked_session(options);
+  const std::set<std::string> forward = names_of_values(job.model.graph);
   show_activity("preparing", options);
   return in_model(options, [&] {
-    const TrainingSession session(job.model, training_options(job, settings));
-    print_notes(session.notes(), options);
-    auto real = options.profile.is_real ? train_for_real(options, job) : std::vector<report::RealOp>();
-    return profile_of(options, session, job.model.graph, names_of_values(job.model.graph), std::move(real));
+    const auto real = [&] {
+      return options.profile.is_real ? train_for_real(options, job) : std::vector<report::RealOp>();
+    };
+    try {
+      const TrainingSession session(job.model, training_options(job, clocked_session(options)));
+      print_notes(session.notes(), options);
+      return profile_of(options, session, job.model.graph, forward, real());
+    } catch (const DecidedByData&) {
+      TrainingSession session(job.model, training_options(job, run_and_clocked(options)));
+      run_once(options, session, inputs_of_step(job, session, options));
+      return profile_of(options, session, job.model.graph, forward, real());
+    }
   });
 }
 
-// An estimate cannot know sizes that data decide; a run does, and clocks what it has seen.
-InferenceSession estimated(const Options& options, const importer::Model& model) try {
-  return InferenceSession(model, clocked_session(options));
-} catch (const DecidedByData& error) {
-  throw Error("{} (podium run {} --explain runs it and says where the time goes)", error.what(),
-              ir::shell_word(options.paths[0]));
-}
-
 report::Profile profile_inference(const Options& options) {
-  const importer::Model model = import_sized(options);
+  const importer::Signature signature = importer::read_signature(options.paths[0]);
+  const Inputs given = read_inputs(options, signature);
+  std::map<std::string, ir::Type> types;
+  if (options.dims.empty()) types = micro_batch_types(given, signature, options.session);
+  const importer::Model model = import_sized(options, types);
   show_activity("preparing", options);
   return in_model(options, [&] {
-    const InferenceSession session = estimated(options, model);
-    print_notes(session.notes(), options);
-    auto real = options.profile.is_real ? run_for_real(options, model) : std::vector<report::RealOp>();
-    return profile_of(options, session, model.graph, {}, std::move(real));
+    const auto real = [&] {
+      return options.profile.is_real ? run_for_real(options, model, given) : std::vector<report::RealOp>();
+    };
+    try {
+      const InferenceSession session(model, clocked_session(options));
+      print_notes(session.notes(), options);
+      return profile_of(options, session, model.graph, {}, real());
+    } catch (const DecidedByData&) {
+      InferenceSession session(model, run_and_clocked(options));
+      run_once(options, session, gather(session, given, options));
+      return profile_of(options, session, model.graph, {}, real());
+    }
   });
 }
 

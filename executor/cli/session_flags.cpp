@@ -149,12 +149,14 @@ FlagRow row_of_anchors() {
     for (const auto& [name, text] : given.pairs())
       options.session_json["anchors"][name] = anchor_of(name, text);
   };
-  return {"anchor",
-          kCommands,
-          kStrategy,
-          "NAME=all|final|sum|every-N: what comes back of a tensor (repeatable; default: outputs, all)",
-          Takes::Values,
-          read};
+  return {
+      "anchor",
+      kCommands,
+      kStrategy,
+      "NAME=all|final|sum|every-N: what comes back of a tensor, '*=...' of all other outputs (repeatable; "
+      "default: outputs, all)",
+      Takes::Values,
+      read};
 }
 
 FlagRow row_of_file() {

@@ -349,6 +349,8 @@ struct Entry {
   bool (*holds)(const Request&) = nullptr;  // absent: always
 };
 
+bool has_weights(const Request& request) { return request.weight_bytes > 0; }
+
 bool can_be_sliced(const Request& request) { return request.batch % slices_of(request) == 0; }
 
 // Tokens are cut between the blocks over the devices of a weight, of which groups that share them out may
@@ -377,14 +379,14 @@ constexpr auto kInference = std::to_array<Entry>({
     {Over::All, pipelined},
     {Over::All, pipelined, {overlapped_io}},
     {Over::Copies, one_processor},
-    {Over::Copies, one_processor, {weights_sharded}},
-    {Over::Copies, one_processor_off_chip},
-    {Over::Copies, one_processor_off_chip, {weights_sharded}},
+    {Over::Copies, one_processor, {weights_sharded}, has_weights},
+    {Over::Copies, one_processor_off_chip, {}, has_weights},
+    {Over::Copies, one_processor_off_chip, {weights_sharded}, has_weights},
     {Over::Shorter, pipelined},
-    {Over::Shortest, pipelined, {weights_sharded}},
+    {Over::Shortest, pipelined, {weights_sharded}, has_weights},
     {Over::Pairs, sharded},
     {Over::Pairs, phased},
-    {Over::Pairs, phased, {weights_sharded}},
+    {Over::Pairs, phased, {weights_sharded}, has_weights},
     {Over::Cuts, cut_over},
     {Over::Images, images_over},
     {Over::CutStages, cut_and_pipelined},

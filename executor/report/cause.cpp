@@ -90,7 +90,7 @@ std::string text_of(const Group& group, const sim::Timeline& timeline, Detail de
   if (detail == Detail::Names) return text;
   const std::string rate = is_one ? rate_of(largest) : "";
   const std::string most =
-      is_one ? "" : fmt::format("most of it {}, {}", largest.name, share_of(largest, timeline.makespan));
+      is_one ? "" : fmt::format("the most for {}, {}", largest.name, share_of(largest, timeline.makespan));
   if (!rate.empty()) return text + fmt::format(" ({})", rate);
   return most.empty() ? text : text + fmt::format(" ({})", most);
 }
@@ -227,7 +227,9 @@ std::string path_table(const sim::Timeline& timeline, std::size_t width) {
                     moves ? bytes(part.step_bytes / part.step_seconds) + "/s" : ""});
   }
   for (std::size_t i = kMostParts; i < timeline.path.size(); ++i) rest += timeline.path[i].seconds;
-  if (rest > 0) rows.push_back({"what takes less", percentage(rest / timeline.makespan), duration(rest)});
+  if (rest > 0)
+    rows.push_back({fmt::format("and {} more", timeline.path.size() - kMostParts),
+                    percentage(rest / timeline.makespan), duration(rest)});
   rows.push_back({"the host's call", percentage(call / timeline.makespan), duration(call)});
   return table(fold(std::move(rows), {9, 8, 7, 4, 3, 5}, width));
 }

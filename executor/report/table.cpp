@@ -172,12 +172,15 @@ std::string bytes(double count) {
 }
 
 std::string duration(double seconds) {
+  if (seconds > 0 && seconds < 0.95e-7) return fmt::format("{:.1f} ns", seconds * 1e9);
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
   return fmt::format("{:.2f} s", seconds);
 }
 
 std::string percentage(double share) {
+  constexpr double kLeast = 1e-6;
+  if (share > 0 && share < kLeast) return fmt::format("<{:g}%", 100 * kLeast);
   return share > 0 && share < 0.01 ? fmt::format("{:.2g}%", 100 * share)
                                    : fmt::format("{:.1f}%", 100 * share);
 }

@@ -80,15 +80,17 @@ sim::Timeline Clock::run(const executor::Program& program) const {
                         .costs = cost_options(strategy)});
 }
 
-sim::Timeline LateClock::run(std::span<const ir::Datum> inputs) const {
+Clocked LateClock::run(std::span<const ir::Datum> inputs) const {
   if (inputs.size() != training.graph.inputs.size()) {
     throw Error("sizes that only data decides: no clock with synthetic data");
   }
   ir::Training known = training;
   known.graph = with_known_sizes(training.graph, inputs);
-  if (known.variables.empty())
-    return clock.run(lower::lower(std::move(known.graph), placement, clock.strategy));
-  return clock.run(lower::lower(std::move(known), placement, clock.strategy));
+  executor::Program program = known.variables.empty()
+                                  ? lower::lower(std::move(known.graph), placement, clock.strategy)
+                                  : lower::lower(std::move(known), placement, clock.strategy);
+  sim::Timeline timeline = clock.run(program);
+  return {std::move(timeline), std::move(program)};
 }
 
 }  // namespace podium

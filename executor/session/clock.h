@@ -32,6 +32,12 @@ struct Clock {
 /// 'n', int64[1,?]". Nothing when there is none.
 std::optional<std::string> undecided(const ir::Graph& graph);
 
+/// A Program with what it took.
+struct Clocked {
+  sim::Timeline timeline;
+  executor::Program program;
+};
+
 /// For such a graph: runs it once more, op by op, on the first micro-batch to learn the sizes.
 struct LateClock {
   Clock clock;
@@ -40,7 +46,7 @@ struct LateClock {
 
   /// `inputs`, in the order of the graph's, are those of the session's run and what its variables hold. Error
   /// for what the clock does not know even then.
-  sim::Timeline run(std::span<const ir::Datum> inputs) const;
+  Clocked run(std::span<const ir::Datum> inputs) const;
 };
 
 }  // namespace podium

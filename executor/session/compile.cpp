@@ -62,8 +62,8 @@ schedule::Orders fastest(std::vector<schedule::Orders> tried, const Placed& plac
   return std::move(tried[std::ranges::min_element(keys) - keys.begin()]);
 }
 
-// Of a pipeline that runs empty before each update: its bound, where it is clocked, and the orders of
-// schedules that go by times.
+// Of a pipeline that runs empty before each update: its bound, where it is clocked and somebody asks, and the
+// orders of schedules that go by times.
 void time_passes(const Placed& placed, CheckedOptions& checked, Compiled& compiled) {
   Strategy& strategy = checked.strategy;
   const bool is_listed = strategy.pipeline_order == PipelineOrder::ListScheduled ||
@@ -71,10 +71,11 @@ void time_passes(const Placed& placed, CheckedOptions& checked, Compiled& compil
   const bool runs_empty =
       strategy.accumulation_factor > 1 || strategy.pipeline_order != PipelineOrder::Lockstep;
   if (!strategy.pipelining || !runs_empty || placed.training.updates.empty()) return;
-  if (!checked.clocks && !is_listed) return;
+  const bool has_bound = checked.clocks && checked.bounds;
+  if (!has_bound && !is_listed) return;
   const TimedPipeline pipeline = time_pipeline(
       lower::pass_blocks(placed.training, placed.placement, strategy), strategy, checked.device);
-  compiled.bound = bound_of(pipeline, strategy);
+  if (has_bound) compiled.bound = bound_of(pipeline, strategy);
   if (is_listed) strategy.pipeline_list = fastest(orders_by_time(pipeline, strategy), placed, checked);
 }
 
@@ -98,6 +99,13 @@ executor::Program without_numbers(const executor::Program& program) {
     }
   }
   return copy;
+}
+
+// '*' stands for the outputs without an anchor of their own.
+void anchor_all_outputs(Strategy& strategy, const ir::Graph& graph) {
+  const auto all = strategy.anchors.extract("*");
+  if (all.empty()) return;
+  for (ir::ValueId id : graph.outputs) strategy.anchors.try_emplace(graph[id].name, all.mapped());
 }
 
 // What a block on the IO tiles reads, makes and holds while it runs has to be in their memory at once.
@@ -126,6 +134,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
                          .clocks = options.clock,
                          .estimates = options.clock && options.estimate,
                          .events = options.events,
+                         .bounds = options.bounds,
                          .watches = options.watches,
                          .prepare = {.seed = options.seed,
                                      .threads = options.threads,
@@ -133,8 +142,9 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
                                      .between_waves = options.while_running,
                                      .after_op = options.after_op}};
   if (!checked.estimates) check_data(model.graph);
-  checked.strategy = check_options(filled_in(options, model, checked.device, task, checked.notes),
-                                   checked.device, task, checked.notes);
+  Strategy strategy = filled_in(options, model, checked.device, task, checked.notes);
+  anchor_all_outputs(strategy, model.graph);
+  checked.strategy = check_options(std::move(strategy), checked.device, task, checked.notes);
   // Before the graph is cut over as many devices as a file may ask for.
   const DeviceGroups groups = device_groups(model, checked.strategy);
   if (groups.named() > 1) check_processors(checked.strategy, groups.named(), checked.device);
@@ -174,6 +184,16 @@ void clock_run(std::optional<sim::Timeline>& timeline, const std::function<sim::
     if (checked.estimates) throw;
     checked.notes.push_back(fmt::format("no simulated time: {}", error.what()));
   }
+}
+
+void clock_late(Compiled& compiled, std::span<const ir::Datum> inputs, CheckedOptions& checked) {
+  const auto run = [&] {
+    Clocked clocked = compiled.late_clock->run(inputs);
+    if (checked.events) compiled.clocked_late = without_numbers(clocked.program);
+    return std::move(clocked.timeline);
+  };
+  clock_run(compiled.timeline, run, checked);
+  compiled.late_clock.reset();
 }
 
 sim::Timeline clocked_elsewhere(const Compiled& compiled, const CheckedOptions& checked,

@@ -35,6 +35,7 @@ struct CheckedOptions {
   bool clocks = false;
   bool estimates = false;  ///< clocks, and runs nothing
   bool events = false;     ///< clocks with the events of the timeline
+  bool bounds = true;      ///< finds bounds of pipelines
   bool watches = false;
   numeric::PrepareOptions prepare = {};
 };
@@ -79,6 +80,8 @@ struct Compiled {
   /// With events: the engine's Program with the graphs of its blocks, which the engine keeps to itself, but
   /// without their numbers.
   std::optional<executor::Program> described = {};
+  /// The same of what a late clock has clocked.
+  std::optional<executor::Program> clocked_late = {};
 
   const executor::Program& program() const {
     if (described) return *described;
@@ -93,6 +96,9 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
 /// What was lowered for one device, clocked on another. Needs a session that only estimates.
 sim::Timeline clocked_elsewhere(const Compiled& compiled, const CheckedOptions& checked,
                                 const device::Device& device);
+
+/// What a session's first run makes of its late clock. `inputs` are those of LateClock::run.
+void clock_late(Compiled& compiled, std::span<const ir::Datum> inputs, CheckedOptions& checked);
 
 /// A run has its numbers also when nothing tells its time: then a note says why, but an estimate has nothing
 /// else and is an Error.

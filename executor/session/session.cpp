@@ -146,9 +146,7 @@ std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> give
     std::vector<ir::Datum> first(given.begin(), given.end());
     for (std::size_t i = 0; i < first.size(); ++i)
       first[i] = first_if_apart(inputs()[i], first[i], program().replicas);
-    clock_run(
-        compiled.timeline, [&] { return compiled.late_clock->run(first); }, state_->checked);
-    compiled.late_clock.reset();
+    clock_late(compiled, first, state_->checked);
   }
   return outputs;
 }
@@ -170,6 +168,10 @@ void InferenceSession::set_weights(const TensorsByName& values) {
 }
 
 const executor::Program& InferenceSession::program() const { return state_->compiled.program(); }
+const executor::Program& InferenceSession::clocked_program() const {
+  const Compiled& compiled = state_->compiled;
+  return compiled.clocked_late ? *compiled.clocked_late : compiled.program();
+}
 const sim::Timeline* InferenceSession::timeline() const {
   const auto& timeline = state_->compiled.timeline;
   return timeline ? &*timeline : nullptr;

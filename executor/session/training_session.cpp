@@ -186,9 +186,7 @@ void TrainingSession::State::clock_late(std::map<std::string_view, ir::Datum>& g
     const auto found = given.find(graph[id].name);
     if (found != given.end()) data.push_back(found->second);
   }
-  clock_run(
-      compiled.timeline, [&] { return compiled.late_clock->run(data); }, checked);
-  compiled.late_clock.reset();
+  podium::clock_late(compiled, data, checked);
 }
 
 std::optional<std::string> TrainingSession::State::first_infinite() const {
@@ -330,6 +328,10 @@ void TrainingSession::model_to_file(const std::string& path) const {
 }
 
 const executor::Program& TrainingSession::program() const { return state_->compiled.program(); }
+const executor::Program& TrainingSession::clocked_program() const {
+  const Compiled& compiled = state_->compiled;
+  return compiled.clocked_late ? *compiled.clocked_late : compiled.program();
+}
 const sim::Timeline* TrainingSession::timeline() const {
   const auto& timeline = state_->compiled.timeline;
   return timeline ? &*timeline : nullptr;

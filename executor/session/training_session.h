@@ -90,6 +90,8 @@ class TrainingSession {
 
   // As of an InferenceSession.
   const executor::Program& program() const;
+  /// As InferenceSession::clocked_program.
+  const executor::Program& clocked_program() const;
   const Strategy& strategy() const;
   /// What tensors that are cut over devices need of other devices.
   const std::vector<annotate::Resharding>& reshardings() const;

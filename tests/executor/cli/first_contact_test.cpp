@@ -1,4 +1,5 @@
 // A model with dimensions that only a user knows, as exporters write them, and the first commands one types.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -116,9 +117,10 @@ TEST_F(FirstContact, WhereOneLeavesNothingTheSmallestSizeThatLeavesSomethingIsTa
         p = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(x)
         y = GlobalAveragePool(p)
       })");
-  EXPECT_THAT(run_program("podium compare " + pool + " --ipus 2 --estimate").err,
-              HasSubstr("note: 2 taken for height, width: others by --dim height=4 --dim width=4 (with 1 for all of "
-                        "them: 'p' is float[1,2,0,0], which has no elements)\n"));
+  EXPECT_THAT(
+      run_program("podium compare " + pool + " --ipus 2 --estimate").err,
+      HasSubstr("note: 2 taken for height, width: others by --dim height=4 --dim width=4 (with 1 for all of "
+                "them: 'p' is float[1,2,0,0], which has no elements)\n"));
 }
 
 // A network that halves images four times and joins what it has enlarged again takes multiples of 16.
@@ -136,8 +138,9 @@ TEST_F(FirstContact, AUNetOfOpenSizesGetsSizesThatWorkInEveryCommand) {
         "podium train " + unet + " --loss-tensor loss --optimizer sgd --estimate"}) {
     const ProgramResult result = run_program(command);
     EXPECT_EQ(result.status, 0) << command << result.err;
-    EXPECT_THAT(result.err, HasSubstr("note: 1 taken for batch, 16 for height, width: others by --dim batch=2 "
-                                      "--dim height=32 --dim width=32 (with 1 for all of them: "))
+    EXPECT_THAT(result.err,
+                HasSubstr("note: 1 taken for batch, 16 for height, width: others by --dim batch=2 "
+                          "--dim height=32 --dim width=32 (with 1 for all of them: "))
         << command;
     EXPECT_EQ(run_program(command + flags_in(result.err)).status, 0) << command;
   }
@@ -151,9 +154,10 @@ TEST_F(FirstContact, AModelThatNoUsualSizeFitsSaysWhatDoesNotAndWhereToGiveSizes
         r = Reshape(x, shape)
         y = Add(r, w)
       })");
-  EXPECT_THAT(run_program("podium compare " + skip + " --ipus 2 --estimate").err,
-              AllOf(HasSubstr("node"), HasSubstr("(1 taken for width, and no other size fits all of them: give "
-                                                 "them by --dim width=SIZE)\n")));
+  EXPECT_THAT(
+      run_program("podium compare " + skip + " --ipus 2 --estimate").err,
+      AllOf(HasSubstr("node"), HasSubstr("(1 taken for width, and no other size fits all of them: give "
+                                         "them by --dim width=SIZE)\n")));
   EXPECT_THAT(run_program("podium run " + skip + " --estimate").err,
               HasSubstr("input 'x' is float[1,width]: sizes needed, such as --dim width=SIZE\n"));
   const ProgramResult info = run_program("podium info " + skip);
@@ -162,14 +166,32 @@ TEST_F(FirstContact, AModelThatNoUsualSizeFitsSaysWhatDoesNotAndWhereToGiveSizes
   EXPECT_EQ(run_program("podium run " + skip + " --dim width=5").status, 0);
 }
 
-TEST_F(FirstContact, AProfileOfWhatOnlyDataDecideSaysTheCommandThatRunsIt) {
+TEST_F(FirstContact, AProfileOfWhatOnlyDataDecideIsThatOfARun) {
   const std::string found = folder.write("found.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
-      g (float[n] x) => (int64[r,k] y) { y = NonZero(x) })");
-  const ProgramResult result = run_program("podium profile " + found);
-  EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("is decided by data: a run is needed, not an estimate (podium run " + found +
-                                    " --explain runs it and says where the time goes)\n"));
-  EXPECT_EQ(run_program("podium run " + found + " --explain --dim n=4").status, 0);
+      g (float[n] x) => (int64[k,r] z) { y = NonZero(x)
+        z = Transpose(y) })");
+  const auto runs_of = [&](const std::string& name) {
+    importer::write_npy(ir::Tensor::of<float>({6}, name == "all" ? std::vector<float>(6, 1)
+                                                                 : std::vector<float>{0, 0, 3, 0, 0, 0}),
+                        folder.file(name + ".npy"));
+    const std::string command = "podium profile " + found + " --input x=" + folder.file(name + ".npy") +
+                                " --report " + folder.file(name + ".json");
+    const ProgramResult result = run_program(command);
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(
+        result.err,
+        HasSubstr(
+            "note: data decide sizes: the times are those of a run on these inputs, others by --input NAME=FILE\n"));
+    const auto json = nlohmann::json::parse(std::ifstream(folder.file(name + ".json")));
+    for (const auto& op : json["ops"]) {
+      if (op["name"] == "z" || op["type"] == "Transpose") return op["bytes"].get<double>();
+    }
+    return 0.0;
+  };
+  EXPECT_EQ(runs_of("all"), 6 * runs_of("one"));  // as many indices as there are elements that are not 0
+  const ProgramResult drawn = run_program("podium profile " + found + " --dim n=4");
+  EXPECT_EQ(drawn.status, 0);
+  EXPECT_THAT(drawn.err, HasSubstr("random values (seed 0) for x"));
 }
 
 TEST_F(FirstContact, TrainingNamesTheInputsThatItWantsAndTheLossesThatThereAre) {
@@ -177,22 +199,27 @@ TEST_F(FirstContact, TrainingNamesTheInputsThatItWantsAndTheLossesThatThereAre) 
   ASSERT_EQ(run_program("podium-models mnist-mlp shapes=dynamic loss=cross-entropy -o " + digits).status, 0);
   const ProgramResult without = run_program("podium train " + digits + " --optimizer sgd");
   EXPECT_EQ(without.status, 2);
-  EXPECT_EQ(without.err,
-            "error: train: no data found, needed: --input image=FILE (float[batch,1,28,28]) --input label=FILE "
-            "(int64[batch]); .npy, .pb or IDX files with as many samples each, along their first dimension "
-            "(--estimate clocks a step without data)\n");
+  EXPECT_EQ(
+      without.err,
+      "error: train: no data found, needed: --input image=FILE (float[batch,1,28,28]) --input label=FILE "
+      "(int64[batch]); .npy, .pb or IDX files with as many samples each, along their first dimension "
+      "(--estimate clocks a step without data)\n");
   importer::write_npy(ir::Tensor::of<float>({4, 1, 28, 28}, std::vector<float>(4 * 784, 0.5F)),
                       folder.file("images.npy"));
   const std::string image = " --input image=" + folder.file("images.npy");
-  EXPECT_THAT(run_program("podium train " + digits + " --optimizer sgd --loss-tensor loss" + image).err,
-              HasSubstr("input 'label': no data found, --input label=FILE (int64[1]) needed with 4 samples\n"));
-  EXPECT_THAT(run_program("podium train " + model + " --optimizer sgd").err,
-              HasSubstr("--input label=FILE (int64[batch]), and a loss: --loss-tensor NAME of a scalar in the graph or "
-                        "--loss cross-entropy (or another) --output y --target NAME=FILE; .npy"));
+  EXPECT_THAT(
+      run_program("podium train " + digits + " --optimizer sgd --loss-tensor loss" + image).err,
+      HasSubstr("input 'label': no data found, --input label=FILE (int64[1]) needed with 4 samples\n"));
+  EXPECT_THAT(
+      run_program("podium train " + model + " --optimizer sgd").err,
+      HasSubstr(
+          "--input label=FILE (int64[batch]), and a loss: --loss-tensor NAME of a scalar in the graph or "
+          "--loss cross-entropy (or another) --output y --target NAME=FILE; .npy"));
   const ProgramResult lossless = run_program("podium train " + model + " --optimizer sgd --estimate");
   EXPECT_EQ(lossless.status, 2);
-  EXPECT_THAT(lossless.err, HasSubstr("train: no loss found, --loss-tensor NAME of a scalar in the graph or --loss "
-                                      "cross-entropy (or another) --output y needed\n"));
+  EXPECT_THAT(lossless.err,
+              HasSubstr("train: no loss found, --loss-tensor NAME of a scalar in the graph or --loss "
+                        "cross-entropy (or another) --output y needed\n"));
 }
 
 TEST_F(FirstContact, DataOfAPipelineAloneTellTheSizesOfItsMicroBatches) {
@@ -294,6 +321,51 @@ TEST_F(FirstContact, TheAdviceForAModelThatDoesNotFitWorks) {
     ++tried;
   }
   EXPECT_GE(tried, 2);
+}
+
+// The flags in the brackets of an error, in the place of those that were typed.
+TEST_F(FirstContact, ReplicasThatDoNotDivideTheMachineRunAndAreToldWhatWouldHelp) {
+  const ProgramResult result = run_program("podium run " + model + " --dim '*=2' --replicas 3");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("what would help, by the clock:\n  --batches-per-step 2: "));
+}
+
+TEST_F(FirstContact, WhereProcessorsLackTheFlagsThatGiveThemWork) {
+  const std::string wide = folder.file("wide.onnx");
+  ASSERT_EQ(run_program("podium annotate " + model + " --auto pipeline --ipus 3 -o " + wide).status, 0);
+  const std::string sized = " --dim '*=2' --estimate";
+  const std::pair<std::string, const char*> cases[] = {
+      {"podium run " + model + sized + " --replicas 16 --ipus 16 --device h100", "--device h100:nodes=2"},
+      {"podium run " + model + sized + " --replicas 3 --device bow-2000 --virtual-graph-mode auto --ipus 6",
+       "--device bow-pod16"},
+      {"podium run " + wide + sized + " --virtual-graph-mode manual --replicas 2 --pipeline",
+       "--device ipu-pod16"},
+      {"podium train " + wide +
+           " --loss l1 --output y --optimizer sgd --estimate --virtual-graph-mode manual "
+           "--replicas 3 --device h100",
+       "--device h100:nodes=2"},
+  };
+  for (const auto& [command, flags] : cases) {
+    const ProgramResult result = run_program(command);
+    EXPECT_EQ(result.status, 1) << command << result.out;
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("({})\n", flags))) << command;
+    std::string typed = command;
+    for (const char* flag : {"--ipus", "--device"}) {
+      if (std::string(flags).find(flag) != std::string::npos)
+        typed = std::regex_replace(typed, std::regex(fmt::format(" {} \\S+", flag)), "");
+    }
+    const ProgramResult again = run_program(typed + " " + flags);
+    EXPECT_EQ(again.status, 0) << typed << flags << again.err;
+  }
+}
+
+TEST_F(FirstContact, ACompareOverMoreProcessorsThanThereAreSaysWhereThereAreEnough) {
+  const std::string command = "podium compare " + model + " --estimate --ipus 9 --quiet --device h100";
+  EXPECT_THAT(run_program(command).out,
+              HasSubstr("numIPUs: 9 found, device 'h100' has 8 (--device h100:nodes=2)\n"));
+  const ProgramResult typed = run_program(command + ":nodes=2");
+  EXPECT_EQ(typed.status, 0);
+  EXPECT_THAT(typed.out, ::testing::Not(HasSubstr("numIPUs")));
 }
 
 }  // namespace

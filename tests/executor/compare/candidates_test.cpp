@@ -53,6 +53,13 @@ TEST(Strategies, TryAtLeastEightWaysOnSixteenProcessorsEachWithANameOfItsOwn) {
                                        "phases on 1 with IO tiles", "phases in turns on 2, 8 replicas"}));
 }
 
+TEST(Strategies, OfAModelWithoutWeightsMoveNone) {
+  Request asked = request(16);
+  asked.weight_bytes = 0;
+  for (const Candidate& candidate : sensible_candidates(asked))
+    EXPECT_EQ(candidate.name.find("weights"), std::string::npos) << candidate.name;
+}
+
 TEST(Strategies, ContradictThemselvesNowhere) {
   for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
     Request asked = request(processors);

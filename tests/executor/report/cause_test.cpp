@@ -37,7 +37,7 @@ TEST(Cause, OfManyOpsOnOneProcessorNamesTheLargest) {
   const sim::Timeline timeline =
       timeline_of({part(0, Activity::Compute, "fc1", 1.5e-6), part(0, Activity::Compute, "fc2", 1e-6),
                    part(0, Activity::Compute, "fc3", 1e-6)});
-  EXPECT_EQ(cause_sentence(timeline), "87.5% of the step is ipu 0 computing (most of it fc1, 37.5%)");
+  EXPECT_EQ(cause_sentence(timeline), "87.5% of the step is ipu 0 computing (the most for fc1, 37.5%)");
 }
 
 TEST(Cause, OfProcessorsThatWorkInTurnNamesTheWork) {
@@ -45,7 +45,7 @@ TEST(Cause, OfProcessorsThatWorkInTurnNamesTheWork) {
       timeline_of({part(0, Activity::Compute, "fc1", 1.9e-6), part(1, Activity::Compute, "fc2", 1.8e-6),
                    part(0, Activity::Exchange, "h", 0.2e-6)});
   EXPECT_EQ(cause_sentence(timeline),
-            "92.5% of the step is computing on 2 processors in turn (most of it fc1, 47.5%)");
+            "92.5% of the step is computing on 2 processors in turn (the most for fc1, 47.5%)");
 }
 
 TEST(Cause, AnExchangeSaysWhoGetsIt) {

@@ -55,5 +55,19 @@ TEST(Count, HasItsThousandsApart) {
   EXPECT_EQ(count(-1234567), "-1,234,567");
 }
 
+TEST(Percentage, OfAlmostNothingIsNoRowOfZeros) {
+  EXPECT_EQ(percentage(0), "0.0%");
+  EXPECT_EQ(percentage(1.7e-9), "<0.0001%");
+  EXPECT_EQ(percentage(0.0034), "0.34%");
+  EXPECT_EQ(percentage(0.875), "87.5%");
+}
+
+TEST(Duration, HasAUnitInWhichItIsNotZero) {
+  EXPECT_EQ(duration(0), "0.0 us");
+  EXPECT_EQ(duration(3.3e-8), "33.0 ns");
+  EXPECT_EQ(duration(4.53e-7), "0.5 us");
+  EXPECT_EQ(duration(0.0012), "1.20 ms");
+}
+
 }  // namespace
 }  // namespace podium::report

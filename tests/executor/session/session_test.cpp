@@ -88,6 +88,19 @@ TEST(Anchors, ThatNoOpIsNeededForAreRefusedWhereTheModelHasNoOutputs) {
   EXPECT_EQ(refusal(kIdentity2, {.anchors = {{"x", {}}}}, counting({2})), "");
 }
 
+TEST(Anchors, AStarStandsForOutputsWithoutOneOfTheirOwn) {
+  const Strategy options{
+      .batches_per_step = 4,
+      .anchors = {{"*", {.returns = AnchorReturn::Final}}, {"z", {.returns = AnchorReturn::Sum}}}};
+  InferenceSession session(
+      testing::model_of("agraph (float x) => (float y, float z) { y = Identity(x) z = Neg(x) }"),
+      {.strategy = options});
+  const std::vector<ir::Datum> inputs{counting({4})};
+  const auto outputs = session.run(inputs);
+  EXPECT_THAT(values<float>(outputs[0].tensor), ElementsAre(4));
+  EXPECT_THAT(values<float>(outputs[1].tensor), ElementsAre(-10));
+}
+
 TEST(Anchors, OfScalarsOverEightBatches) {
   const Strategy options{.batches_per_step = 8};
   const ir::Tensor x = counting({8});
