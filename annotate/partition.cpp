@@ -703,9 +703,14 @@ class Partitioner {
           set_attribute(part, std::string(name), *own);
       }
     }
+    constexpr int kFeatures = 2;
+    if (part.is("RotaryEmbedding")) {
+      const auto whole = ir::attribute<std::int64_t>(part, "num_heads");
+      if (const auto own = iterations_along(cut, device, kFeatures, whole))
+        set_attribute(part, "num_heads", *own);
+    }
     const auto* heads = ir::attribute_if<std::int64_t>(part, "kv_num_heads");
     if (!part.is("Attention") || heads == nullptr || *heads == 0) return;
-    constexpr int kFeatures = 2;
     if (const auto own = iterations_along(cut, device, kFeatures, *heads)) {
       set_attribute(part, "q_num_heads", ir::attribute<std::int64_t>(part, "q_num_heads") / *heads * *own);
       set_attribute(part, "kv_num_heads", *own);

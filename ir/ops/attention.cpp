@@ -133,10 +133,6 @@ void infer_flex_attention(InferContext& context) {
 
 double count(std::int64_t elements) { return elements < 0 ? 0 : static_cast<double>(elements); }
 
-struct RotaryInput {
-  enum Place : std::size_t { kX, kCosines, kSines, kPositions };
-};
-
 // Columns of the caches that the turned part of a head needs; kUnknown when the size of a head is not known.
 std::int64_t rotary_angles(const InferContext& context) {
   const Dims& x = context.dims(RotaryInput::kX);

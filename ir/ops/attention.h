@@ -1,5 +1,5 @@
-// Attention and FlexAttention: the places of their inputs and outputs and the shape of one op, for all that
-// infer, run, differentiate, clock and slice it.
+// Attention, FlexAttention and RotaryEmbedding: the places of their inputs and outputs and the shape of one
+// op, for all that infer, run, differentiate, clock and slice it.
 #pragma once
 
 #include "ir/infer.h"
@@ -13,6 +13,12 @@ struct AttentionInput {
 
 struct AttentionOutput {
   enum Place : std::size_t { kY, kPresentKey, kPresentValue, kScores };
+};
+
+/// Of RotaryEmbedding. With position_ids the caches have a row for each position that there is, else one for
+/// each element of the batch and position in it.
+struct RotaryInput {
+  enum Place : std::size_t { kX, kCosines, kSines, kPositions };
 };
 
 /// Sizes of one op, kUnknown where types leave them open.

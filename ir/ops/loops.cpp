@@ -423,6 +423,34 @@ std::vector<Loop> attention_loops(const TypedOp& op) {
   return loops.take();
 }
 
+// The batch, the positions and the heads, which the last axis of an X of three axes has. What says where a
+// position is, its number or the rows of both caches, runs along.
+std::vector<Loop> rotary_loops(const TypedOp& op) {
+  using In = RotaryInput;
+  LoopList loops(op);
+  const Dims& x = op.dims(In::kX);
+  const bool is_flat = x.size() == 3;
+  const auto along = [&](std::int64_t extent, LoopAxis axis) {
+    Loop loop = loops.make(extent);
+    loop.inputs[In::kX] = loop.outputs[0] = axis;
+    return loop;
+  };
+  const auto add_places = [&](Loop loop, int axis_of_places) {
+    if (op.has_input(In::kPositions)) {
+      loop.inputs[In::kPositions].axis = axis_of_places;
+    } else {
+      loop.inputs[In::kCosines].axis = loop.inputs[In::kSines].axis = axis_of_places;
+    }
+    loops.add(std::move(loop));
+  };
+  add_places(along(x[0], {.axis = 0}), 0);
+  const int positions = is_flat ? 1 : 2;
+  add_places(along(x[positions], {.axis = positions}), 1);
+  const std::int64_t heads = is_flat ? op.get_int("num_heads") : x[1];
+  loops.add(along(heads, is_flat ? LoopAxis{.axis = 2, .inner = x[2] / heads} : LoopAxis{.axis = 1}));
+  return loops.take();
+}
+
 const LoopRules& rules() {
   static const LoopRules kRules = {
       {"MatMul", matrix_product_loops},
@@ -457,6 +485,7 @@ const LoopRules& rules() {
       {"SoftmaxCrossEntropyLoss", class_loss_loops},
       {"NegativeLogLikelihoodLoss", class_loss_loops},
       {"Attention", attention_loops},
+      {"RotaryEmbedding", rotary_loops},
       {"Dropout", broadcast_loops},
       {"RandomNormalLike", broadcast_loops},
       {"RandomUniformLike", broadcast_loops},

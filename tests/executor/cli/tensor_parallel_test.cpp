@@ -262,6 +262,34 @@ TEST(CutTransformer, MovesKeysAndValuesAlone) {
   EXPECT_THAT(moved(kLlama), HasSubstr("4 all-gather, 12288 bytes in all"));
 }
 
+// 4 samples of 8 tokens in 32 features, whose rows have 4 places in each of 4 experts: samples are shared
+// out, and experts over the same devices. Each row goes from its sample's device to its expert's and back, k
+// - 1 of k.
+TEST(CutTransformer, MovesRowsToTheirExpertsAndBack) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.file("moe.onnx");
+  run_program(
+      "podium-models moe routing=einsum layers=1 hidden=32 heads=4 inner=16 vocabulary=50 sequence=8 "
+      "batch=4 experts=4 -o " +
+      plain);
+  for (const int devices : {2, 4}) {
+    const std::string cut = folder.file("cut.onnx");
+    const auto shard = [&](const std::string& what) {
+      return " --shard '" + what + "=" + std::to_string(devices) + "'";
+    };
+    const ProgramResult made =
+        run_program("podium annotate " + plain + shard("input_ids:0") +
+                    shard("embed_tokens/Gather_output_0:0") + shard("*experts*weight:0") +
+                    shard("layers.0/mlp/Reshape_1_output_0:1") + " --configuration ep --output " + cut);
+    ASSERT_EQ(made.status, 0) << made.err;
+    const ProgramResult result = run_program("podium run " + cut + " --configuration ep --device ipu-pod16");
+    ASSERT_EQ(result.status, 0) << result.err;
+    const int rows = 4 * 4 * 4 * 32 * 4 / devices * (devices - 1);
+    EXPECT_THAT(result.err, HasSubstr("2 all-to-all, " + std::to_string(2 * rows) + " bytes in all"));
+    EXPECT_THAT(result.err, Not(HasSubstr("reduce")));
+  }
+}
+
 // The norms of LAMB are of whole weights, not of their parts.
 TEST(CutTransformer, TakesNormsOfWholeWeights) {
   Cut cut(kGpt2, 2);

@@ -121,6 +121,19 @@ TEST(Loops, OfAttentionKeepHeadsThatShareKeysTogether) {
       "3: 2 - - -> 2\n");
 }
 
+TEST(Loops, OfARotaryEmbeddingTakeItsPlacesAlong) {
+  EXPECT_EQ(loops("agraph (float[2,3,8] x, float[9,1] c, float[9,1] s, int64[2,3] at) => (float[2,3,8] y) { "
+                  "y = RotaryEmbedding <num_heads = 4> (x, c, s, at) }"),
+            "2: 0 - - 0 -> 0\n"
+            "3: 1 - - 1 -> 1\n"
+            "4: 2x2 - - - -> 2x2\n");
+  EXPECT_EQ(loops("agraph (float[2,4,3,6] x, float[2,3,2] c, float[2,3,2] s) => (float[2,4,3,6] y) { "
+                  "y = RotaryEmbedding <rotary_embedding_dim = 4> (x, c, s) }"),
+            "2: 0 0 0 -> 0\n"
+            "3: 2 1 1 -> 2\n"
+            "4: 1 - - -> 1\n");
+}
+
 TEST(Loops, HasNoneWhereAResultDependsOnEverything) {
   EXPECT_EQ(loops("agraph (float[4] x) => (float[4] y) { y = Softmax<axis=0>(x) }"), "");
   EXPECT_EQ(loops("agraph (float[4,4] x) => (float[4,4] y) { y = RandomUniform<shape = [4, 4]>() }"), "");
