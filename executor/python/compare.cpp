@@ -28,8 +28,8 @@ compare::Setting setting_of(const Settings& settings) {
 std::vector<Candidate> candidates_of(const Settings& settings, const std::string& strategies,
                                      const importer::Model& model, int micro_batches) {
   if (strategies.empty()) {
-    return cli::candidates_of(settings.options,
-                              cli::request_of(settings.options, settings.device, model, micro_batches));
+    compare::Request request = cli::request_of(settings.options, settings.device, model, micro_batches);
+    return cli::candidates_of(settings.options, request);
   }
   Notes notes;
   return compare::read_candidates(strategies, "strategies", settings.options.session_json, notes);
