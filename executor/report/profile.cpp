@@ -198,7 +198,10 @@ std::string layer_of(const std::string& name) {
   return name.substr(first, last - first);
 }
 
-std::string profile_tables(const Profile& profile, const ProfileView& view) {
+namespace {
+
+std::string simulated_tables(const Profile& profile, const ProfileView& view) {
+  if (profile.ops.empty()) return "no ops to show\n";
   std::string text = op_table(profile.ops, view);
   text += "\n" + group_table("layer", grouped(profile.ops, layer_key), view);
   const auto is_forward = [](const ProfiledOp& op) { return op.pass == Pass::Forward; };
@@ -207,7 +210,13 @@ std::string profile_tables(const Profile& profile, const ProfileView& view) {
   const auto place_key = [&](const ProfiledOp& op) {
     return fmt::format("{}, {}", name_of(view.kind, op.processor), name_of(op.pass));
   };
-  text += "\n" + group_table("processor and pass", grouped(profile.ops, place_key), view);
+  return text + "\n" + group_table("processor and pass", grouped(profile.ops, place_key), view);
+}
+
+}  // namespace
+
+std::string profile_tables(const Profile& profile, const ProfileView& view) {
+  std::string text = simulated_tables(profile, view);
   const double computing = sum_seconds(profile.ops);
   text += fmt::format("\n{} of computing in a step of {}, all processors of a replica together ({}, {})\n",
                       duration(computing), duration(profile.step_seconds), profile.strategy, profile.device);

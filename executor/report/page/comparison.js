@@ -182,6 +182,11 @@ function sampleBars(rows) {
   });
 }
 
+// A line ends before a flag, not inside.
+function withWholeFlags(text) {
+  return text.split(/(\s+)/).map((word) => (/^-.{1,60}$/.test(word) ? el("span", {class: "whole"}, word) : word));
+}
+
 /// The page of a comparison.
 export function comparisonPage(data) {
   const {strategies} = data.report;
@@ -278,7 +283,7 @@ export function comparisonPage(data) {
     ],
   });
   return [
-    el("pre", {class: "verdict"}, data.verdict.trimEnd()),
+    el("pre", {class: "verdict"}, withWholeFlags(data.verdict.trimEnd())),
     section(
       "Time against memory",
       el(

@@ -168,7 +168,7 @@ export function modelPart(report) {
       el(
         "p",
         {class: "note"},
-        "Boxes are layers in the order of the model, darker where they take more time; open one for its ops. Shares are of the step.",
+        "Boxes are layers in the order of the model, in stronger colour where they take more time; open one for its ops. Shares are of the step.",
       ),
       el("div", {class: "model"}, boxes),
       processors.length > kMostBoxes

@@ -91,6 +91,14 @@ TEST(Profile, SaysWhatTheRowsThatAreLeftOutTake) {
   EXPECT_THAT(text, AllOf(HasSubstr("and 2 more"), Not(HasSubstr("grad"))));
 }
 
+TEST(Profile, OfNothingHasNoEmptyTables) {
+  const Profile nothing{.model = "m", .strategy = "one processor", .device = "ipu", .step_seconds = 1e-3};
+  EXPECT_EQ(
+      profile_tables(nothing, {}),
+      "no ops to show\n\n0.0 us of computing in a step of 1.00 ms, all processors of a replica together (one "
+      "processor, ipu)\n");
+}
+
 TEST(Profile, IsSortedAsAsked) {
   const std::string text = profile_tables(sample_profile(), {.order = ProfileOrder::Name});
   EXPECT_LT(text.find("/enc/l0"), text.find("/enc/l1"));
