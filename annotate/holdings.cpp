@@ -137,11 +137,15 @@ std::optional<ValueId> Holdings::known(ValueId id, int device, const Box& box, C
   return found == brought_[id].end() ? std::nullopt : std::optional(found->second);
 }
 
+void Holdings::note_made(ValueId id, int device, const Box& box, Context context, ValueId made) {
+  brought_[id].emplace(Brought{place_.group, device, context, box}, made);
+}
+
 // The box of a value on a device: each is made once.
 ValueId Holdings::bring(ValueId id, int device, const Box& box, Context context) {
   if (const auto there = known(id, device, box, context)) return *there;
   const ValueId made = bring_anew(id, device, box, context);
-  brought_[id].emplace(Brought{place_.group, device, context, box}, made);
+  note_made(id, device, box, context, made);
   return made;
 }
 
@@ -337,7 +341,7 @@ void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const st
     op.outputs.push_back(out_.add_value(out_.fresh_part_name(subject_), result));
     processors.push_back(plan_.processor(place_.group, member));
     if (scatters) sizes.push_back(result.dims[scatter_axis]);
-    brought_[id].emplace(Brought{place_.group, member, context, *wanted[member]}, op.outputs.back());
+    note_made(id, member, *wanted[member], context, op.outputs.back());
     received += packed_bytes(exchange.kind == ExchangeKind::AllGather ? out_[pieces[i]].type : result);
     if (!is_to_all) continue;
     Type own = result;

@@ -88,6 +88,10 @@ class Holdings {
   /// The box of a value on a device: its own, another device's, summed up or joined. Error where no device
   /// has a part of it.
   ir::ValueId bring(ir::ValueId id, int device, const Box& box, Context context);
+  /// The box of a value that has been brought to a device, or made there, if it has.
+  std::optional<ir::ValueId> known(ir::ValueId id, int device, const Box& box, Context context) const;
+  /// From now on the device has this box of the value beside what it holds.
+  void note_made(ir::ValueId id, int device, const Box& box, Context context, ir::ValueId made);
   /// Brings a value to the devices that want a box of it, and reports what moved.
   std::vector<ir::ValueId> bring_all(ir::ValueId id, const Boxes& wanted, Context context);
   /// The box of each device but those whose box one before has, too.
@@ -142,7 +146,6 @@ class Holdings {
                    Context context);
   void split(const Source& from, std::int64_t axis, const std::vector<Box>& boxes, Context context);
   bool may_meet(ir::ValueId id) const;
-  std::optional<ir::ValueId> known(ir::ValueId id, int device, const Box& box, Context context) const;
   bool exchange_in_groups(ir::ValueId id, const Boxes& wanted, Context context);
   bool send_in_parts(ir::ValueId id, const Boxes& wanted, Context context);
   void emit_exchange(ir::ValueId id, const GroupExchange& exchange, const std::vector<ir::ValueId>& pieces,

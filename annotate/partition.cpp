@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "annotate/annotations.h"
+#include "annotate/cut_cost.h"
 #include "annotate/holdings.h"
 #include "annotate/op_steps.h"
 #include "ir/accumulated_values.h"
@@ -50,6 +51,7 @@ class Partitioner {
         whole_(whole.graph),
         ops_(whole.graph.ops),
         makers_(producers(whole.graph)),
+        readers_(consumers(whole.graph)),
         accumulated_(ir::accumulated_values(whole)),
         is_plain_output_(plain_outputs(whole)),
         plan_(plan),
@@ -243,17 +245,64 @@ class Partitioner {
               whole_[id].name);
       }
     }
-    for (std::size_t i : inputs_by_weight(op)) {
-      const Held& held = held_[op.inputs[i]];
-      if (held.on.empty() || is_said(op, i)) continue;
-      follow(cut, Side::Input, i, type(op.inputs[i]).dims, annotate::boxes_of(held));
-    }
+    const OpCut as_said = cut;
+    const std::vector<std::size_t> order = inputs_by_weight(op);
+    follow_inputs(op, order, cut);
+    if (cut.pieces() == Pieces::Summands) avoid_sum(op, as_said, order, cut);
     if (cut.is_cut()) {
       run_once(op, cut);
     } else {
       run_whole(op, cut);
     }
     return cut;
+  }
+
+  void follow_inputs(const Op& op, const std::vector<std::size_t>& order, OpCut& cut) const {
+    for (std::size_t i : order) {
+      const Held& held = held_[op.inputs[i]];
+      if (held.on.empty() || is_said(op, i)) continue;
+      follow(cut, Side::Input, i, type(op.inputs[i]).dims, annotate::boxes_of(held));
+    }
+  }
+
+  // Another value in front may leave nothing to be added up, at less cost: the gradient of a weight lies as
+  // the weight does where its columns' gradients say how its product is cut, and rows that have been at their
+  // experts come back, in place of summands of all tokens.
+  void avoid_sum(const Op& op, const OpCut& as_said, const std::vector<std::size_t>& order,
+                 OpCut& cut) const {
+    const auto is_cut_value = [&](std::size_t i) {
+      const Held& held = held_[op.inputs[i]];
+      return !is_variable(op.inputs[i]) && !is_sum(held) && !held.on.empty();
+    };
+    for (std::size_t i : order) {
+      if (!is_cut_value(i)) continue;
+      std::vector<std::size_t> other = order;
+      const auto first = std::ranges::find_if(other, is_cut_value);
+      std::rotate(first, std::ranges::find(other, i), std::ranges::find(other, i) + 1);
+      OpCut next = as_said;
+      follow_inputs(op, other, next);
+      if (next.is_cut() && next.pieces() == Pieces::Parts &&
+          elements_moved(op, next) < elements_moved(op, cut))
+        cut = std::move(next);
+    }
+  }
+
+  // What the cut asks devices to bring of values that are there, and to add up of its results.
+  std::int64_t elements_moved(const Op& op, const OpCut& cut) const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const ValueId id = op.inputs[i];
+      if (!id.valid() || held_[id].on.empty() || is_sum(held_[id])) continue;
+      count +=
+          elements_to_bring(wanted_boxes(cut, Side::Input, i, type(id).dims), annotate::boxes_of(held_[id]));
+    }
+    if (cut.pieces() == Pieces::Parts) return count;
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      if (!op.outputs[i].valid()) continue;
+      const ir::Dims& dims = type(op.outputs[i]).dims;
+      count += elements_to_add_up(wanted_boxes(cut, Side::Output, i, dims), ir::element_count(dims));
+    }
+    return count;
   }
 
   // Only weights may be read on several processors: what reads another variable runs on the first of those
@@ -379,8 +428,9 @@ class Partitioner {
       if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
     }
     if (is_cut_along_steps(op)) return add_steps(op);
-    const OpCut cut = plan_cut(op, typed);
+    OpCut cut = plan_cut(op, typed);
     if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
+    if (!cut.is_cut() && add_up_as_others_want(op)) cut = plan_cut(op, typed);
     if (cut.is_cut()) note_op(cut.pieces() == Pieces::Summands ? Cut::Summed : Cut::Apart);
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -393,6 +443,7 @@ class Partitioner {
         refuse(id, "size");
       const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
       if (held_[id].is_undecided) decide(id, boxes_to_hold(cut, i, type(id).dims));
+      make_views(id, wanted, context_of(op));
       inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
     const Pieces pieces = cut.pieces();
@@ -415,6 +466,86 @@ class Partitioner {
                     plan_.devices);
     }
     shape_outputs(op);
+  }
+
+  // Where nothing says how an op is cut that reads a sum, another reader of the sum may: as the gradient of a
+  // tensor that is cut, which meets the tensor itself there. Its parts are added up once, and lie so from
+  // then on.
+  bool add_up_as_others_want(const Op& op) {
+    bool added = false;
+    for (ValueId id : inputs_of(op)) {
+      const Held& held = held_[id];
+      if (held.pieces != Pieces::Summands || held.place.group != held_.place().group) continue;
+      const std::optional<Boxes> boxes = boxes_of_another_reader(id);
+      if (!boxes) continue;
+      held_.take_form(id, *boxes, context_of(op));
+      added = true;
+    }
+    return added;
+  }
+
+  std::optional<Boxes> boxes_of_another_reader(ValueId id) const {
+    if (!readers_.contains(id)) return std::nullopt;
+    for (ir::OpId reader : readers_[id]) {
+      const auto place_in_order = static_cast<std::size_t>(reader.number());
+      const Op& op = ops_[place_in_order];
+      if (place_in_order == at_ || place_of(place_in_order).group != held_.place().group) continue;
+      const TypedOp typed(whole_, op);
+      OpCut cut(loops_of(typed), plan_.devices);
+      std::vector<std::size_t> order = inputs_by_weight(op);
+      std::erase_if(order, [&](std::size_t i) { return is_sum(held_[op.inputs[i]]); });
+      follow_inputs(op, order, cut);
+      const std::size_t place = std::ranges::find(op.inputs, id) - op.inputs.begin();
+      Boxes boxes = wanted_boxes(cut, Side::Input, place, type(id).dims);
+      if (shares_out(boxes, ir::element_count(type(id).dims))) return boxes;
+    }
+    return std::nullopt;
+  }
+
+  // Where all who want all of a value have been brought all of what it is a view of, they make it themselves:
+  // a product's gradients read what flows as it is, and as a matrix.
+  void make_views(ValueId id, const Boxes& wanted, Context context) {
+    const auto is_there = [&](ValueId value) {
+      const Box all = whole_box(type(value).dims);
+      for (int device = 0; device < plan_.devices; ++device) {
+        if (wanted[device] && !held_.known(value, device, all, context)) return false;
+      }
+      return true;
+    };
+    if (held_[id].on.empty() || is_sum(held_[id]) || held_[id].is_variable || !type(id).is_static()) return;
+    const Box all = whole_box(type(id).dims);
+    if (!std::ranges::all_of(wanted, [&](const auto& box) { return !box || *box == all; })) return;
+    if (std::ranges::none_of(annotate::boxes_of(held_[id]),
+                             [&](const auto& box) { return box && *box != all; }))
+      return;
+    std::vector<std::size_t> views;  // the last one first
+    ValueId from = id;
+    while (!is_there(from)) {
+      const auto maker = makers_.contains(from) ? makers_[from] : ir::OpId();
+      if (!maker.valid()) return;
+      views.push_back(static_cast<std::size_t>(maker.number()));
+      const Op& op = ops_[views.back()];
+      const bool is_view = is_one_of(op, kViews) && context_of(op) == context &&
+                           std::ranges::all_of(op.inputs.begin() + 1, op.inputs.end(),
+                                               [&](ValueId input) { return whole_.is_constant(input); });
+      if (!is_view) return;
+      from = op.inputs[0];
+      if (held_[from].on.empty() || is_sum(held_[from]) || !type(from).is_static()) return;
+    }
+    for (std::size_t view : views | std::views::reverse) make_view(ops_[view], wanted, context);
+  }
+
+  void make_view(const Op& op, const Boxes& wanted, Context context) {
+    std::vector<ir::Attribute> attributes = op.attributes;
+    std::erase_if(attributes, [](const ir::Attribute& one) { return one.name == kShardingPlace; });
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (!wanted[device]) continue;
+      std::vector<ValueId> inputs;
+      for (ValueId input : op.inputs)
+        inputs.push_back(held_.bring(input, device, whole_box(type(input).dims), context));
+      const ValueId made = held_.call(op.spec->name, std::move(inputs), device, context, attributes);
+      held_.note_made(op.outputs[0], device, whole_box(type(op.outputs[0]).dims), context, made);
+    }
   }
 
   // An input lies, or is said to lie, cut along an axis along which steps of the op can be cut, but not
@@ -549,6 +680,7 @@ class Partitioner {
   static constexpr std::string_view kMoves[] = {"Identity", "Reshape",   "Transpose", "Squeeze",
                                                 "Flatten",  "Unsqueeze", "Neg",       "ReduceSum"};
   static constexpr std::string_view kAdds[] = {"Add", "Sub", "Sum"};
+  static constexpr std::string_view kViews[] = {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"};
   static bool is_one_of(const Op& op, std::span<const std::string_view> names) {
     return op.spec->domain.empty() && std::ranges::find(names, op.spec->name) != names.end();
   }
@@ -937,6 +1069,7 @@ class Partitioner {
   Graph whole_;                ///< with the values of steps that ops are written as
   const std::vector<Op> ops_;  ///< of the whole graph
   const ir::IdMap<ValueId, ir::OpId> makers_;
+  const ir::IdMap<ValueId, std::vector<ir::OpId>> readers_;
   ir::IdMap<ValueId, bool> accumulated_;
   std::size_t at_ = 0;  ///< the op that is being added
   const ir::IdMap<ValueId, bool> is_plain_output_;

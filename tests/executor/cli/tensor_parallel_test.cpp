@@ -262,6 +262,30 @@ TEST(CutTransformer, MovesKeysAndValuesAlone) {
   EXPECT_THAT(moved(kLlama), HasSubstr("4 all-gather, 12288 bytes in all"));
 }
 
+// Between the blocks tokens are cut: into each of two blocks a layer all tokens are gathered, and out of it
+// sums go to their tokens, forward and back, a tensor of [1, 64, 256] floats each time. Beside the layers are
+// the words' table and scores: two of each.
+TEST(CutTransformer, GathersTokensAndScattersSumsTwiceALayerForwardAndBack) {
+  const TemporaryFolder folder;
+  for (const std::string form : {"ops", "primitive"}) {
+    const std::string model = folder.file(form + ".onnx");
+    run_program(
+        "podium-models llama layers=2 hidden=256 heads=8 kv_heads=4 inner=512 vocabulary=2000 sequence=64 "
+        "weights=none loss=cross-entropy form=" +
+        form + " -o " + model);
+    for (const int devices : {2, 4}) {
+      const ProgramResult result =
+          run_program("podium train " + model + " --optimizer sgd,lr=0.1 --tensor-parallel " +
+                      std::to_string(devices) + " --sequence-parallel --device ipu-pod16 --estimate");
+      ASSERT_EQ(result.status, 0) << result.err;
+      const std::string bytes = std::to_string(10 * 64 * 256 * 4 * (devices - 1));
+      EXPECT_THAT(result.err, HasSubstr(": 10 reduce-scatter, " + bytes + " bytes in all")) << form;
+      EXPECT_THAT(result.err, HasSubstr(": 10 all-gather, " + bytes + " bytes in all")) << form;
+      EXPECT_THAT(result.err, Not(HasSubstr("all-to-all"))) << form;
+    }
+  }
+}
+
 // 4 samples of 8 tokens in 32 features, whose rows have 4 places in each of 4 experts: samples are shared
 // out, and experts over the same devices. Each row goes from its sample's device to its expert's and back, k
 // - 1 of k.
