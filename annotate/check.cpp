@@ -91,12 +91,17 @@ void check_all_have_processor(const Survey& survey) {
 }
 
 void check_processors_exist(const Survey& survey) {
-  if (survey.request.processors == 0) return;
+  const int there = survey.request.processors;
+  if (there == 0) return;
+  const auto processor_of = [&](ir::OpId op) { return survey.spots[op].processor; };
+  int needed = 0;
+  for (ir::OpId op : survey.spots.ids()) needed = std::max(needed, processor_of(op) + 1);
   for (ir::OpId op : survey.spots.ids()) {
-    if (survey.spots[op].processor < survey.request.processors) continue;
-    throw Error("{} is on virtual graph {}, a replica has {} processor{}: 0 to {} needed",
-                survey.describe(op), survey.spots[op].processor, survey.request.processors,
-                survey.request.processors == 1 ? "" : "s", survey.request.processors - 1);
+    if (processor_of(op) < there) continue;
+    throw LacksProcessors(
+        fmt::format("{} is on virtual graph {}, a replica has {} processor{}: 0 to {} needed",
+                    survey.describe(op), processor_of(op), there, there == 1 ? "" : "s", there - 1),
+        needed);
   }
 }
 

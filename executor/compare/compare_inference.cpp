@@ -29,7 +29,8 @@ importer::Model placed(const InferenceContest& contest, const Candidate& candida
   importer::Model model = contest.imported;
   apply_annotations(model, candidate, contest.setting);
   // A session that is given an optimized model cannot check what the model was before.
-  check_annotations(model, candidate.strategy, device_groups(model, candidate.strategy).devices);
+  check_annotations(model, candidate.strategy, contest.setting.device,
+                    device_groups(model, candidate.strategy).devices);
   check_overrides(candidate.strategy, model.graph);
   if (candidate.annotations.is_null()) return contest.optimized;
   try {

@@ -151,7 +151,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) require_sizes(model);
   if (task == Task::Training || !options.optimized) {
-    check_annotations(model, checked.strategy, groups.devices);
+    check_annotations(model, checked.strategy, checked.device, groups.devices);
     const Notes unheeded = unheeded_annotations(model, checked.strategy, task);
     checked.notes.insert(checked.notes.end(), unheeded.begin(), unheeded.end());
   }

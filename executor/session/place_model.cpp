@@ -10,6 +10,7 @@
 
 #include "annotate/annotations.h"
 #include "annotate/automatic.h"
+#include "annotate/check.h"
 #include "annotate/place.h"
 #include "annotate/spots.h"
 #include "annotate/unheeded.h"
@@ -17,6 +18,7 @@
 #include "executor/lower/strategies/schedule.h"
 #include "executor/program.h"
 #include "executor/schedule/families.h"
+#include "executor/session/check_options.h"
 #include "executor/session/model_weights.h"
 #include "executor/sim/block_cost.h"
 #include "importer/sharding.h"
@@ -237,12 +239,18 @@ device::Device endless_device() {
   return device;
 }
 
-void check_annotations(const importer::Model& model, const Strategy& strategy, int devices_of_group) {
+void check_annotations(const importer::Model& model, const Strategy& strategy, const device::Device& device,
+                       int devices_of_group) {
   annotate::Request request = request_of(strategy);
   request.processors /= devices_of_group;
   const auto is_placed = [](const annotate::Annotations& op) { return op.processor || op.phase; };
   if (strategy.cuts_tensors() && std::ranges::none_of(annotate::read_all(model.graph), is_placed)) return;
-  annotate::check(model.graph, model.info.metadata, request);
+  try {
+    annotate::check(model.graph, model.info.metadata, request);
+  } catch (const annotate::LacksProcessors& error) {
+    const std::int64_t needed = std::int64_t{error.needed} * devices_of_group * strategy.replicas;
+    throw Error("{}{}", error.what(), flags_for_processors(strategy, needed, device));
+  }
 }
 
 Notes unheeded_annotations(const importer::Model& model, const Strategy& strategy, Task task) {

@@ -29,7 +29,8 @@ schedule::Schedule pipeline_schedule(const Strategy& strategy, int processors, i
 
 /// Error when the annotations of a model, as imported, cannot be what the strategy asks for. Each processor
 /// is a group of so many devices; a device configuration alone has one of them.
-void check_annotations(const importer::Model& model, const Strategy& strategy, int devices_of_group);
+void check_annotations(const importer::Model& model, const Strategy& strategy, const device::Device& device,
+                       int devices_of_group);
 
 /// A line for each annotation of a model, as imported, that changes nothing in a session of this kind.
 Notes unheeded_annotations(const importer::Model& model, const Strategy& strategy, Task task);

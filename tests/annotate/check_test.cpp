@@ -74,6 +74,12 @@ TEST(Check, AVirtualGraphBeyondTheReplicaIsRefusedAtOnce) {
   EXPECT_EQ(refusal(graph, {.mode = Mode::Manual, .processors = 2}),
             "node 'c' (Relu) is on virtual graph 2, a replica has 2 processors: 0 to 1 needed");
   EXPECT_EQ(refusal(graph, {.mode = Mode::Manual, .processors = 3}), kAccepted);
+  try {
+    check(graph, {}, {.mode = Mode::Manual, .processors = 1});
+    ADD_FAILURE();
+  } catch (const LacksProcessors& error) {
+    EXPECT_EQ(error.needed, 3);
+  }
 }
 
 TEST(Check, NegativeNumbersAreRefused) {

@@ -340,6 +340,7 @@ TEST_F(FirstContact, WhereProcessorsLackTheFlagsThatGiveThemWork) {
        "--device bow-pod16"},
       {"podium run " + wide + sized + " --virtual-graph-mode manual --replicas 2 --pipeline",
        "--device ipu-pod16"},
+      {"podium run " + wide + sized + " --virtual-graph-mode manual --ipus 2", "--ipus 3"},
       {"podium train " + wide +
            " --loss l1 --output y --optimizer sgd --estimate --virtual-graph-mode manual "
            "--replicas 3 --device h100",
