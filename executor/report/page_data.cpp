@@ -19,6 +19,7 @@
 #include "executor/report/event_names.h"
 #include "executor/report/names.h"
 #include "executor/report/page.h"
+#include "executor/sim/memory_curve.h"
 
 namespace podium::report {
 namespace {
@@ -101,23 +102,6 @@ json path_by_activity(const json& path) {
   json sums = json::array();
   for (const auto& [activity, sum] : seconds) sums.push_back({{"activity", activity}, {"seconds", sum}});
   return sums;
-}
-
-// At most about `most` points: of equal stretches of time the highest and the last.
-std::vector<const sim::MemoryPoint*> thinned(const std::vector<sim::MemoryPoint>& curve, double makespan,
-                                             std::size_t most) {
-  std::vector<const sim::MemoryPoint*> kept;
-  const double stretch = curve.size() <= most ? 0 : 2 * makespan / static_cast<double>(most);
-  for (std::size_t i = 0; i < curve.size();) {
-    const double end = curve[i].time + stretch;
-    std::size_t highest = i;
-    for (; i + 1 < curve.size() && curve[i + 1].time < end; ++i) {
-      if (curve[i + 1].bytes > curve[highest].bytes) highest = i + 1;
-    }
-    if (highest != i) kept.push_back(&curve[highest]);
-    kept.push_back(&curve[i++]);
-  }
-  return kept;
 }
 
 using Place = std::pair<int, sim::Lane>;
@@ -255,17 +239,17 @@ class TimelinePacker {
     }
     one["always"].push_back(code);
     const std::size_t most = std::max(kFewestPoints, kMostPoints / timeline_.processors.size());
-    const auto points = thinned(processor.memory_curve, timeline_.makespan, most);
-    for (const sim::MemoryPoint* point : points) {
+    const auto points = sim::thinned(processor.memory_curve, timeline_.makespan, most);
+    for (const sim::MemoryPoint& point : points) {
       for (std::size_t i = 0; i < sim::kHoldings; ++i) {
-        const std::int64_t change = point->held[i] - last->held[i];
-        if (change != 0) one["changes"].push_back(json::array({nanos(point->time), i, change}));
+        const std::int64_t change = point.held[i] - last->held[i];
+        if (change != 0) one["changes"].push_back(json::array({nanos(point.time), i, change}));
       }
-      last = point;
+      last = &point;
     }
     for (const sim::TensorLife& life : processor.lives) {
       const auto inside = std::ranges::lower_bound(points, life.start, {}, &sim::MemoryPoint::time);
-      if (inside == points.end() || (*inside)->time >= life.end) continue;
+      if (inside == points.end() || inside->time >= life.end) continue;
       one["lives"].push_back(json::array({names_.place_of(life.name), static_cast<int>(life.holding),
                                           life.bytes, nanos(life.start), nanos(life.end)}));
     }

@@ -52,7 +52,7 @@ using executor::Step;
 constexpr std::size_t kMostEvents = 200'000;
 // More than there are lanes, so that joining comes to an end.
 constexpr std::size_t kFewEvents = 150'000;
-constexpr std::size_t kMostChanges = 2'000'000;
+constexpr std::size_t kMostChanges = 10'000'000;
 constexpr double kNanosecond = 1e-9;
 
 // By the number of a walked task, the place of its first event, or of the nearest one that it waited for,
@@ -152,12 +152,12 @@ void Events::note_fold(int lane, Span span, std::int64_t iterations) {
                      .iterations = iterations});
 }
 
-void Events::put_into(Timeline& timeline, const StartLog& log, Moment end) const {
+void Events::put_into(Timeline& timeline, const StartLog& log, Moment end) {
   put_events_into(timeline, log, end);
   timeline.joined_below = joined_below_;
-  timeline.memory_cut = changes_.size() >= kMostChanges;
+  timeline.memory_cut = change_count_ >= kMostChanges;
   timeline.folded = folded_;
-  draw_memory(program_, changes_, timeline);
+  draw_memory(program_, std::move(changes_), timeline);
 }
 
 void Events::put_events_into(Timeline& timeline, const StartLog& log, Moment end) const {
@@ -187,9 +187,11 @@ void Events::put_events_into(Timeline& timeline, const StartLog& log, Moment end
 void Events::note_end(const Step& repeat, Ticks end) { note_memory({}, live_.end(repeat), end); }
 
 void Events::note_memory(executor::BlockId block, std::span<const MemoryChange> all, Ticks time) {
-  if (changes_.size() >= kMostChanges) return;
+  if (change_count_ >= kMostChanges) return;
   for (const MemoryChange& one : all) {
-    if (one.bytes != 0) changes_.push_back({time, one, block});
+    if (one.bytes == 0) continue;
+    changes_[one.processor].push_back({time, one, block});
+    ++change_count_;
   }
 }
 

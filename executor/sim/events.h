@@ -23,7 +23,8 @@ std::string what_of(const executor::Program& program, const executor::Step& step
 /// a time become one, and the time doubles until there is room.
 class Events {
  public:
-  explicit Events(const executor::Program& program) : program_(program), live_(program) {}
+  explicit Events(const executor::Program& program)
+      : program_(program), live_(program), changes_(program.processors) {}
 
   /// `number` is that of the walked task (StartLog).
   void note(const Task& task, std::int64_t iteration, Span span, std::int32_t number);
@@ -31,9 +32,9 @@ class Events {
   void note_end(const executor::Step& repeat, Ticks end);
   /// Notes that a lane skips iterations that repeat a steady state.
   void note_fold(int lane, Span span, std::int64_t iterations);
-  /// Fills the timeline's events, folds and memory curves. A curve begins with the memory that is always
-  /// live. The log is of the walk that ended at `end`.
-  void put_into(Timeline& timeline, const StartLog& log, Moment end) const;
+  /// Fills the timeline's events, folds and memory curves, once. A curve begins with the memory that is
+  /// always live. The log is of the walk that ended at `end`.
+  void put_into(Timeline& timeline, const StartLog& log, Moment end);
 
  private:
   struct NotedEvent {
@@ -60,7 +61,8 @@ class Events {
   std::set<int> broken_flows_;     ///< of exchanges that have joined other events
   double joined_below_ = 0;        ///< seconds
   std::vector<FoldedTime> folded_;
-  std::vector<TimedChange> changes_;
+  ChangesOfProcessors changes_;
+  std::size_t change_count_ = 0;
   int flows_ = 0;
 };
 

@@ -1,3 +1,6 @@
+// One processor after the other: its changes are put in the order of time, added up to a curve, and its
+// tensors followed from the change that brings them to the one that frees them. What is too long to be drawn
+// is thinned before the next processor's turn, so that a thousand of them take little memory at once.
 #include "executor/sim/memory_curve.h"
 
 #include <algorithm>
@@ -10,6 +13,8 @@ namespace {
 using executor::Program;
 
 constexpr int kLargestAtOnce = 8;
+constexpr std::size_t kMostPoints = 2'000'000;  // all processors together
+constexpr std::size_t kFewestPoints = 1'000;
 
 // The tensors of one processor that are there now, and all that have been among the largest.
 class Lives {
@@ -79,32 +84,71 @@ void add_to_curve(const TimedChange& one, std::vector<MemoryPoint>& curve) {
   curve.back().held[static_cast<std::size_t>(holding)] += one.change.bytes;
 }
 
-}  // namespace
-
-void draw_memory(const Program& program, std::vector<TimedChange> changes, Timeline& timeline) {
-  std::stable_sort(changes.begin(), changes.end(), [](const TimedChange& a, const TimedChange& b) {
-    return std::pair(a.change.processor, a.time) < std::pair(b.change.processor, b.time);
-  });
-  std::vector<Lives> lives(timeline.processors.size());
-  begin_always_live(program, timeline.makespan, lives, timeline);
-  for (Lives& of_processor : lives) of_processor.mark_largest();
+// One processor's, whose changes are in the order of time.
+void draw_processor(const Program& program, const std::vector<TimedChange>& changes, double end, Lives& lives,
+                    std::vector<MemoryPoint>& curve) {
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const TimedChange& one = changes[i];
-    const int processor = one.change.processor;
-    add_to_curve(one, timeline.processors[processor].memory_curve);
+    add_to_curve(one, curve);
     if (one.change.bytes < 0) {
-      lives[processor].end(key_of(one), to_seconds(one.time));
+      lives.end(key_of(one), to_seconds(one.time));
     } else {
       const std::string name =
           one.change.buffer.valid() ? program[one.change.buffer].name : "inside " + program[one.block].name;
-      lives[processor].begin(key_of(one), {name, holding_of(one.change.memory, one.change.role),
-                                           one.change.bytes, to_seconds(one.time), timeline.makespan});
+      lives.begin(key_of(one), {name, holding_of(one.change.memory, one.change.role), one.change.bytes,
+                                to_seconds(one.time), end});
     }
-    const bool is_last = i + 1 == changes.size() || changes[i + 1].time != one.time ||
-                         changes[i + 1].change.processor != processor;
-    if (is_last) lives[processor].mark_largest();
+    const bool is_last = i + 1 == changes.size() || changes[i + 1].time != one.time;
+    if (is_last) lives.mark_largest();
   }
-  for (std::size_t i = 0; i < lives.size(); ++i) timeline.processors[i].lives = lives[i].take();
+}
+
+void leave_out_between(const std::vector<MemoryPoint>& curve, std::vector<TensorLife>& lives) {
+  std::erase_if(lives, [&](const TensorLife& life) {
+    const auto inside = std::ranges::lower_bound(curve, life.start, {}, &MemoryPoint::time);
+    return inside == curve.end() || inside->time >= life.end;
+  });
+  lives.shrink_to_fit();
+}
+
+}  // namespace
+
+std::vector<MemoryPoint> thinned(const std::vector<MemoryPoint>& curve, double makespan, std::size_t most) {
+  std::vector<MemoryPoint> kept;
+  const double stretch = curve.size() <= most ? 0 : 2 * makespan / static_cast<double>(most);
+  for (std::size_t i = 0; i < curve.size();) {
+    const double end = curve[i].time + stretch;
+    std::size_t highest = i;
+    for (; i + 1 < curve.size() && curve[i + 1].time < end; ++i) {
+      if (curve[i + 1].bytes > curve[highest].bytes) highest = i + 1;
+    }
+    if (highest != i) kept.push_back(curve[highest]);
+    kept.push_back(curve[i++]);
+  }
+  return kept;
+}
+
+void draw_memory(const Program& program, ChangesOfProcessors changes, Timeline& timeline) {
+  std::vector<Lives> lives(timeline.processors.size());
+  begin_always_live(program, timeline.makespan, lives, timeline);
+  std::size_t all = 0;
+  for (const auto& of_processor : changes) all += of_processor.size();
+  const std::size_t most = std::max(kFewestPoints, kMostPoints / std::max<std::size_t>(1, lives.size()));
+  for (std::size_t i = 0; i < lives.size(); ++i) {
+    ProcessorReport& report = timeline.processors[i];
+    Lives of_processor = std::move(lives[i]);
+    of_processor.mark_largest();
+    if (i < changes.size()) {
+      // One processor's are gone before the next one's are drawn.
+      std::vector<TimedChange> own = std::move(changes[i]);
+      std::ranges::stable_sort(own, {}, &TimedChange::time);
+      draw_processor(program, own, timeline.makespan, of_processor, report.memory_curve);
+    }
+    report.lives = of_processor.take();
+    if (all <= kMostPoints) continue;
+    report.memory_curve = thinned(report.memory_curve, timeline.makespan, most);
+    leave_out_between(report.memory_curve, report.lives);
+  }
 }
 
 }  // namespace podium::sim

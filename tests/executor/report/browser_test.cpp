@@ -399,10 +399,14 @@ TEST_F(Browser, OpensAPageOfAThousandProcessors) {
     for (let i = 0; i < 5; ++i) key(document.querySelector("canvas"), "+");
     tab("overview");
     seen.bars = all(".bar-row").length;
+    tab("memory");
+    seen.memory = texts(".note").at(-1);
     tab("model");
     seen.boxes = all(".processor").length;
   )js");
   EXPECT_EQ(seen["open"], Json::array({"ops"}));
+  EXPECT_THAT(seen["memory"].get<std::string>(),
+              ::testing::AllOf(HasSubstr("Click or use the arrow keys"), Not(HasSubstr("It is of the first"))));
   EXPECT_EQ(seen["bars"], 27);  // of 1,024, as most are alike
   EXPECT_EQ(seen["boxes"], 48);
 }

@@ -51,5 +51,42 @@ TEST(MemoryCurve, LeavesOutTensorsThatAreNeverAmongTheLargest) {
   EXPECT_EQ(timeline.processors[0].lives.size(), 8U);
 }
 
+TEST(MemoryCurve, ThinnedKeepsTheHighestAndTheLastOfEqualStretches) {
+  std::vector<sim::MemoryPoint> curve;
+  for (int i = 0; i < 1000; ++i) curve.push_back({.time = i * 1e-3, .bytes = i == 637 ? 5000 : i % 10});
+  EXPECT_EQ(sim::thinned(curve, 1, 1000).size(), 1000U);
+  const auto thin = sim::thinned(curve, 1, 100);
+  EXPECT_LE(thin.size(), 101U);
+  EXPECT_EQ(std::ranges::max(thin, {}, &sim::MemoryPoint::bytes).time, 637 * 1e-3);
+  EXPECT_EQ(thin.back().time, 0.999);
+  EXPECT_TRUE(std::ranges::is_sorted(thin, {}, &sim::MemoryPoint::time));
+}
+
+// More changes than are kept, one of which is the highest.
+TEST(MemoryCurve, OfManyChangesIsThinnedToTheEndOfTheStep) {
+  Sketch sketch(1);
+  const Slot x = sketch.buffer("x", 0);
+  sketch.program.steps = {sketch.compute("work", 0, 3, {}, {x})};
+  sim::Timeline timeline = sketch.run(SyncPattern::Full, true);
+  const std::size_t before = timeline.processors[0].memory_curve.size();
+  constexpr int kRuns = 1'001'000;
+  sim::ChangesOfProcessors changes(1);
+  for (int i = 0; i < kRuns; ++i) {
+    const std::int64_t bytes = i == 700'000 ? 9000 : 100;
+    for (const int part : {0, 1}) {
+      changes[0].push_back(
+          {.time = 2 * i + part, .change = {.buffer = x.buffer, .bytes = part == 0 ? bytes : -bytes}});
+    }
+  }
+  timeline.makespan = sim::to_seconds(2 * kRuns);
+  sim::draw_memory(sketch.program, std::move(changes), timeline);
+  const auto& [curve, lives] = std::tie(timeline.processors[0].memory_curve, timeline.processors[0].lives);
+  EXPECT_GT(curve.size(), before);
+  EXPECT_LE(curve.size(), 2'000'001U);
+  EXPECT_EQ(std::ranges::max(curve, {}, &sim::MemoryPoint::bytes).bytes, 9000);
+  EXPECT_EQ(curve.back().time, sim::to_seconds(2 * kRuns - 1));
+  EXPECT_LE(lives.size(), curve.size());
+}
+
 }  // namespace
 }  // namespace podium::testing
