@@ -4,8 +4,9 @@
 //
 //   plan    An op is cut along loops (ir/ops/loops.h): for each a range of iterations a device. Operands are
 //           asked in turn what they would have: what the node says, variables that are cut, then values by
-//           their size. One whose cut is no range of a loop, or would leave some combination of ranges to no
-//           device, is brought into form instead.
+//           their size, or in another order where that leaves no sum and moves less. One whose cut is no
+//           range of a loop, or would leave some combination of ranges to no device, is brought into form
+//           instead.
 //   bring   A device gets the box that it needs (holdings.h).
 //   emit    A copy of the op a device, with sizes of its own. What a loop of sums gives are summands;
 //           those of a mean are weighted with their share of the iterations. Rows of a table that lie on
@@ -19,6 +20,7 @@
 #include <ranges>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "annotate/annotations.h"
@@ -29,7 +31,9 @@
 #include "ir/bodies.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
+#include "ir/ops/attention.h"
 #include "ir/ops/loops.h"
+#include "ir/passes/make_training.h"
 #include "ir/random_draws.h"
 #include "ir/zero_tensor.h"
 
@@ -52,6 +56,7 @@ class Partitioner {
         ops_(whole.graph.ops),
         makers_(producers(whole.graph)),
         readers_(consumers(whole.graph)),
+        tensors_(tensors_of_gradients(whole.graph)),
         accumulated_(ir::accumulated_values(whole)),
         is_plain_output_(plain_outputs(whole)),
         plan_(plan),
@@ -91,6 +96,20 @@ class Partitioner {
     ir::IdMap<ValueId, bool> found(std::ssize(whole.graph.values), false);
     for (ValueId id : whole.graph.outputs) found[id] = true;
     for (const ir::Update& update : whole.updates) found[whole.graph.outputs[update.output]] = false;
+    return found;
+  }
+
+  // Optimizing has given the graph other ids: names are what is left of whose gradients values are.
+  static std::map<ValueId, ValueId> tensors_of_gradients(const Graph& whole) {
+    std::unordered_map<std::string_view, ValueId> by_name;
+    for (ValueId id : whole.value_ids()) by_name.emplace(whole[id].name, id);
+    std::map<ValueId, ValueId> found;
+    for (ValueId id : whole.value_ids()) {
+      const std::string_view name = whole[id].name;
+      if (!name.starts_with(ir::kGradientOf)) continue;
+      const auto tensor = by_name.find(name.substr(ir::kGradientOf.size()));
+      if (tensor != by_name.end()) found.emplace(id, tensor->second);
+    }
     return found;
   }
 
@@ -430,7 +449,7 @@ class Partitioner {
     if (is_cut_along_steps(op)) return add_steps(op);
     OpCut cut = plan_cut(op, typed);
     if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
-    if (!cut.is_cut() && add_up_as_others_want(op)) cut = plan_cut(op, typed);
+    if (!cut.is_cut() && add_up_in_parts(op, typed)) cut = plan_cut(op, typed);
     if (cut.is_cut()) note_op(cut.pieces() == Pieces::Summands ? Cut::Summed : Cut::Apart);
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -468,20 +487,47 @@ class Partitioner {
     shape_outputs(op);
   }
 
-  // Where nothing says how an op is cut that reads a sum, another reader of the sum may: as the gradient of a
-  // tensor that is cut, which meets the tensor itself there. Its parts are added up once, and lie so from
-  // then on.
-  bool add_up_as_others_want(const Op& op) {
+  // Where nothing says how an op is cut that reads a sum, the sum is added up in parts if it can be: as the
+  // tensor lies of which it is the gradient, or of which the op makes the gradient from it, else as another
+  // reader of the sum wants it. It lies so from then on.
+  bool add_up_in_parts(const Op& op, const TypedOp& typed) {
     bool added = false;
-    for (ValueId id : inputs_of(op)) {
-      const Held& held = held_[id];
-      if (held.pieces != Pieces::Summands || held.place.group != held_.place().group) continue;
-      const std::optional<Boxes> boxes = boxes_of_another_reader(id);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      const ValueId id = op.inputs[i];
+      if (!id.valid() || held_[id].pieces != Pieces::Summands || !type(id).is_static()) continue;
+      if (held_[id].place.group != held_.place().group) continue;
+      std::optional<Boxes> boxes = boxes_of_tensor(id);
+      if (!boxes) boxes = boxes_by_outputs(op, typed, i);
+      if (!boxes) boxes = boxes_of_another_reader(id);
       if (!boxes) continue;
       held_.take_form(id, *boxes, context_of(op));
       added = true;
     }
     return added;
+  }
+
+  // Of the tensor whose gradient this is, where each device has a part of its own.
+  std::optional<Boxes> boxes_of_tensor(ValueId gradient) const {
+    const auto found = tensors_.find(gradient);
+    if (found == tensors_.end() || type(found->second).dims != type(gradient).dims) return std::nullopt;
+    const Held& held = held_[found->second];
+    if (held.on.empty() || is_sum(held)) return std::nullopt;
+    Boxes boxes = annotate::boxes_of(held);
+    if (!shares_out(boxes, ir::element_count(type(gradient).dims))) return std::nullopt;
+    return boxes;
+  }
+
+  std::optional<Boxes> boxes_by_outputs(const Op& op, const TypedOp& typed, std::size_t input) const {
+    const ir::Dims& dims = type(op.inputs[input]).dims;
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const auto boxes = op.outputs[i].valid() ? boxes_of_tensor(op.outputs[i]) : std::nullopt;
+      if (!boxes) continue;
+      OpCut cut(loops_of(typed), plan_.devices);
+      follow(cut, Side::Output, i, type(op.outputs[i]).dims, *boxes);
+      Boxes wanted = wanted_boxes(cut, Side::Input, input, dims);
+      if (shares_out(wanted, ir::element_count(dims))) return wanted;
+    }
+    return std::nullopt;
   }
 
   std::optional<Boxes> boxes_of_another_reader(ValueId id) const {
@@ -841,11 +887,26 @@ class Partitioner {
       if (const auto own = iterations_along(cut, device, kFeatures, whole))
         set_attribute(part, "num_heads", *own);
     }
+    if (!part.is("Attention")) return;
+    say_places(part, cut, device);
     const auto* heads = ir::attribute_if<std::int64_t>(part, "kv_num_heads");
-    if (!part.is("Attention") || heads == nullptr || *heads == 0) return;
+    if (heads == nullptr || *heads == 0) return;
     if (const auto own = iterations_along(cut, device, kFeatures, *heads)) {
       set_attribute(part, "q_num_heads", ir::attribute<std::int64_t>(part, "q_num_heads") / *heads * *own);
       set_attribute(part, "kv_num_heads", *own);
+    }
+  }
+
+  // Which queries of all a part of an Attention has: they run along the first operand alone, beside the mask.
+  static void say_places(Op& part, const OpCut& cut, int device) {
+    using In = ir::AttentionInput;
+    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
+      const ir::Loop& loop = cut.loops[l];
+      if (cut.ranges[l].empty() || loop.inputs[In::kQ].axis <= 0 || loop.inputs[In::kK].axis != ir::kNoAxis)
+        continue;
+      ir::IntList ranges;
+      for (const IndexRange& own : cut.ranges[l][device]) ranges.insert(ranges.end(), {own.begin, own.end});
+      set_attribute(part, std::string(ir::kQueryRanges), std::move(ranges));
     }
   }
 
@@ -1070,6 +1131,7 @@ class Partitioner {
   const std::vector<Op> ops_;  ///< of the whole graph
   const ir::IdMap<ValueId, ir::OpId> makers_;
   const ir::IdMap<ValueId, std::vector<ir::OpId>> readers_;
+  const std::map<ValueId, ValueId> tensors_;  ///< whose gradients values are
   ir::IdMap<ValueId, bool> accumulated_;
   std::size_t at_ = 0;  ///< the op that is being added
   const ir::IdMap<ValueId, bool> is_plain_output_;

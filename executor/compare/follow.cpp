@@ -19,6 +19,7 @@
 #include "executor/session/host_arrays.h"
 #include "ir/accumulated_values.h"
 #include "ir/copy_elements.h"
+#include "ir/passes/make_training.h"
 
 namespace podium::compare {
 
@@ -316,7 +317,7 @@ bool Follower::is_of_model(const std::string& name) {
   const bool is_numbered = colon != std::string::npos && colon + 1 < name.size() &&
                            std::all_of(name.begin() + static_cast<std::ptrdiff_t>(colon) + 1, name.end(),
                                        [](char c) { return '0' <= c && c <= '9'; });
-  return !is_numbered && !name.starts_with("Gradient___");
+  return !is_numbered && !name.starts_with(ir::kGradientOf);
 }
 
 void Follower::hold_against_plain(OpId op, ValueId id, const Moment& moment, const Tensor& found) {

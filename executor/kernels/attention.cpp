@@ -27,6 +27,7 @@ struct AttentionPlan : ir::AttentionShape {
   std::int64_t left = -1;  // window sizes, negative: no bound
   std::int64_t right = -1;
   std::int64_t output_mode = 0;
+  std::vector<std::int64_t> places = {};  // of the rows among those of the whole op; empty: they are all
 };
 
 // Which stage of the scores the last output shows.
@@ -77,7 +78,7 @@ struct Attending {
   };
   // What row `i` may see, but for the mask's values.
   Range visible(std::int64_t b, std::int64_t i) const {
-    const std::int64_t at = i + offset(b);
+    const std::int64_t at = (plan.places.empty() ? i : plan.places[i]) + offset(b);
     Range range{0, mask.data == nullptr ? plan.total : mask.columns};
     if (lengths != nullptr) range.last = std::min(range.last, lengths[b]);
     if (plan.is_causal) range.last = std::min(range.last, at + 1);
@@ -276,8 +277,10 @@ AttentionPlan plan_attention(const PrepareContext& context) {
   plan.scale = score_scale(context, plan.head);
   plan.softcap = context.get_float("softcap");
   plan.is_causal = context.get_int("is_causal") != 0;
+  plan.places = ir::query_places(context);
+  IR_CHECK(plan.places.empty() || std::ssize(plan.places) == plan.rows);
   // A window that is wider than all there is sees all.
-  const std::int64_t widest = plan.total + plan.rows;
+  const std::int64_t widest = plan.total + (plan.places.empty() ? plan.rows : plan.places.back() + 1);
   plan.left = std::min(context.get_int("left_window_size"), widest);
   plan.right = std::min(context.get_int("right_window_size"), widest);
   plan.output_mode = context.get_int("qk_matmul_output_mode");

@@ -38,10 +38,9 @@ Strategy with_known_anchors(Strategy options, const ir::Graph& graph) {
 }
 
 std::vector<std::string> gradients_asked_for(const Strategy& options) {
-  constexpr std::string_view kGradient = "Gradient___";
   std::vector<std::string> names;
   for (const auto& [name, anchor] : options.anchors) {
-    if (name.starts_with(kGradient)) names.push_back(name.substr(kGradient.size()));
+    if (name.starts_with(ir::kGradientOf)) names.push_back(name.substr(ir::kGradientOf.size()));
   }
   return names;
 }

@@ -17,6 +17,7 @@
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
 #include "ir/error.h"
+#include "ir/ops/attention.h"
 #include "ir/work.h"
 
 namespace podium::sim {
@@ -172,8 +173,7 @@ OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device
 OpCost fused_attention_cost(const TypedOp& op, const std::vector<RepeatedProduct>& products,
                             const Device& device, int tiles) {
   const Product& scores = products[0].product;
-  const auto* causal = op.get_if<std::int64_t>("is_causal");
-  const double seen = causal != nullptr && *causal != 0 ? 0.5 : 1;  // of all positions, on average
+  const double seen = ir::share_seen(op);
   OpCost cost;
   for (const RepeatedProduct& each : products) cost.flop += 2 * multiply_adds(each.product) * seen;
   const double width = bit_width(op.element(0)) / 8.0;

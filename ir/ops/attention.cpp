@@ -246,6 +246,38 @@ AttentionShape attention_shape(const TypedOp& op) {
           .is_flat = op.dims(AttentionInput::kQ).size() == 3};
 }
 
+std::vector<std::int64_t> query_places(const TypedOp& op) {
+  std::vector<std::int64_t> places;
+  const auto* ranges = attribute_if<IntList>(op.op, kQueryRanges);
+  for (std::size_t i = 0; ranges != nullptr && i + 1 < ranges->size(); i += 2) {
+    for (std::int64_t place = (*ranges)[i]; place < (*ranges)[i + 1]; ++place) places.push_back(place);
+  }
+  return places;
+}
+
+bool sees_by_position(const TypedOp& op) {
+  const auto is_bounded = [&](std::string_view name) {
+    const auto* width = op.get_if<std::int64_t>(name);
+    return width != nullptr && *width >= 0;
+  };
+  const auto* causal = op.get_if<std::int64_t>("is_causal");
+  return (causal != nullptr && *causal != 0) || is_bounded("left_window_size") ||
+         is_bounded("right_window_size");
+}
+
+// Of a causal op that has all rows half is taken, as for rows without a past.
+double share_seen(const TypedOp& op) {
+  constexpr double kCausal = 0.5;
+  const auto* causal = op.get_if<std::int64_t>("is_causal");
+  if (causal == nullptr || *causal == 0) return 1;
+  const std::vector<std::int64_t> places = query_places(op);
+  const std::int64_t positions = attention_shape(op).positions();
+  if (places.empty() || positions <= 0) return kCausal;
+  double sum = 0;
+  for (std::int64_t place : places) sum += std::min(1.0, (count(place) + 0.5) / count(positions));
+  return sum / count(std::ssize(places));
+}
+
 std::span<const OpSpec> attention_ops() {
   static const std::vector<OpSpec> kRows = family(
       {.category = Category::Plain, .no_samples = kNotWorkedOut},

@@ -15,6 +15,16 @@ struct AttentionOutput {
   enum Place : std::size_t { kY, kPresentKey, kPresentValue, kScores };
 };
 
+/// Begin and end of each range of rows of Q, among those of the whole op, that a part of an Attention has:
+/// positions decide what a row sees. Absent where it has all.
+inline constexpr std::string_view kQueryRanges = "__query_ranges";
+/// The place of each row among those of the whole op; empty where it has all.
+std::vector<std::int64_t> query_places(const TypedOp& op);
+/// Whether positions decide what a row sees.
+bool sees_by_position(const TypedOp& op);
+/// The share of all positions that rows see, on average.
+double share_seen(const TypedOp& op);
+
 /// Of RotaryEmbedding. With position_ids the caches have a row for each position that there is, else one for
 /// each element of the batch and position in it.
 struct RotaryInput {

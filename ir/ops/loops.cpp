@@ -375,8 +375,8 @@ LoopAxis axis_of_mask(const Type& mask, int axis, std::int64_t extent) {
   return {.axis = own, .inner = mask.dims[own] / extent};
 }
 
-// The batch; heads of queries that share keys, which stay together; and queries where none is hidden from
-// others by its place. Q, K and V are [batch, heads, tokens, size] or have the heads in their last axis.
+// The batch; heads of queries that share keys, which stay together; and queries, of which a part says where
+// they are (kQueryRanges). Q, K and V are [batch, heads, tokens, size] or have the heads in their last axis.
 std::vector<Loop> attention_loops(const TypedOp& op) {
   using In = AttentionInput;
   using Out = AttentionOutput;
@@ -417,9 +417,10 @@ std::vector<Loop> attention_loops(const TypedOp& op) {
   if (op.has_output(Out::kScores)) queries.outputs[Out::kScores].axis = 2;
   loops.add(std::move(batch));
   loops.add(std::move(heads));
-  const bool shows_all =
-      op.get_int("is_causal") == 0 && !op.has_output(Out::kPresentKey) && !op.has_output(Out::kPresentValue);
-  if (shows_all) loops.add(std::move(queries));
+  // Of a padded cache positions count from the last row of all, which a part does not know.
+  const bool knows_places = !sees_by_position(op) || !op.has_input(In::kLengths);
+  if (knows_places && !op.has_output(Out::kPresentKey) && !op.has_output(Out::kPresentValue))
+    loops.add(std::move(queries));
   return loops.take();
 }
 

@@ -72,7 +72,7 @@ class GradientNames {
   }
 
  private:
-  std::string name_of(ValueId value) const { return "Gradient___" + training_.graph[value].name; }
+  std::string name_of(ValueId value) const { return std::string(kGradientOf) + training_.graph[value].name; }
   void give(ValueId gradient, ValueId value) {
     const std::string name = name_of(value);
     if (taken_.contains(name)) return;

@@ -31,12 +31,15 @@ struct TrainingRequest {
   std::map<StateKey, Tensor> saved = {};
 };
 
+/// In front of a value's name: the name of its gradient.
+inline constexpr std::string_view kGradientOf = "Gradient___";
+
 /// `graph` computes the loss of one micro-batch; types are inferred and stages and phases are annotations.
 /// Appends derivatives, placed as their forward ops, accumulation, and the optimizer's updates in the outer
 /// context, placed as the gradients. Weights that no gradient reaches become constants again. Running
-/// statistics that BatchNormalization updates are variables. The gradient of a value x is named Gradient___x.
-/// Error for a loss that is no number or depends on no weight, an op without derivative on its way, and an
-/// optimizer that does not fit.
+/// statistics that BatchNormalization updates are variables. The gradient of a value is named kGradientOf and
+/// the value's name. Error for a loss that is no number or depends on no weight, an op without derivative on
+/// its way, and an optimizer that does not fit.
 Training make_training(Graph graph, const TrainingRequest& request);
 
 /// What differentiation appends to a graph, op by op. Ids are those of ops before any of them moves.

@@ -197,6 +197,7 @@ TEST(CutTransformer, ExchangesAgainWhatRunsAgain) {
 }
 
 const Transformer kLlama{"llama form=primitive kv_heads=2", ""};
+const Transformer kLlamaInOps{"llama kv_heads=2", ""};
 
 struct Groups {
   const char* flags;
@@ -207,7 +208,7 @@ class CutTokens : public ::testing::TestWithParam<Groups> {};
 
 // Each group of devices has its own tokens, eight shared out, and gathers keys and values.
 TEST_P(CutTokens, TrainAsOnOneDevice) {
-  for (Transformer transformer : {kGpt2, kBert, kLlama}) {
+  for (Transformer transformer : {kGpt2, kBert, kLlama, kLlamaInOps}) {
     transformer.cuts = GetParam().flags;
     Cut cut(transformer, GetParam().devices);
     for (const char* flags :
@@ -260,6 +261,7 @@ TEST(CutTransformer, MovesKeysAndValuesAlone) {
   EXPECT_THAT(moved(kGpt2), HasSubstr("4 all-gather, 24576 bytes in all"));
   EXPECT_THAT(moved(kGpt2), HasSubstr("1 reduce, 12 bytes in all; the largest: the output needs 'loss'"));
   EXPECT_THAT(moved(kLlama), HasSubstr("4 all-gather, 12288 bytes in all"));
+  EXPECT_THAT(moved(kLlamaInOps), HasSubstr("4 all-gather, 12288 bytes in all"));
 }
 
 // Between the blocks tokens are cut: into each of two blocks a layer all tokens are gathered, and out of it

@@ -10,6 +10,7 @@
 #include "executor/session/session.h"
 #include "ir/builder.h"
 #include "ir/infer.h"
+#include "ir/ops/attention.h"
 #include "ir/work.h"
 #include "tests/support/fusing.h"
 #include "tests/support/near.h"
@@ -116,6 +117,34 @@ TEST(Attention, CombinesCausalityWindowsAndTheOffsetOfThePast) {
               attend(q, y[1].tensor, y[2].tensor, [](auto, auto, std::int64_t i, std::int64_t j) {
                 return hidden_unless(j <= i + 30 && i + 30 - j <= 20);
               }));
+}
+
+// Rows 1, 2 and 5 of seven, beside what the whole op gives for them.
+TEST(Attention, OfSomeQueriesSeesWhatTheirPlacesSee) {
+  const Tensor q = numbers({2, 2, 7, 3}, 1);
+  const Tensor k = numbers({2, 2, 9, 3}, 2);
+  const Tensor past = numbers({2, 2, 2, 3}, 3);
+  const std::vector<std::int64_t> places{1, 2, 5};
+  Tensor part(DataType::Double, {2, 2, 3, 3});
+  for (std::int64_t block = 0; block < 4; ++block) {
+    for (std::int64_t row = 0; row < 3; ++row)
+      std::copy_n(q.data<double>() + (block * 7 + places[row]) * 3, 3,
+                  part.data<double>() + (block * 3 + row) * 3);
+  }
+  for (const auto& bounds : {std::vector{with("is_causal", 1)}, std::vector{with("left_window_size", 2)},
+                             std::vector{with("is_causal", 1), with("left_window_size", 3)},
+                             std::vector{with("right_window_size", 1)}}) {
+    const Tensor all = run("Attention", {q, k, k, {}, past, past}, 1, bounds)[0].tensor;
+    std::vector<ir::Attribute> of_part = bounds;
+    of_part.push_back({std::string(ir::kQueryRanges), ir::IntList{1, 3, 5, 6}});
+    const Tensor own = run("Attention", {part, k, k, {}, past, past}, 1, of_part)[0].tensor;
+    for (std::int64_t block = 0; block < 4; ++block) {
+      for (std::int64_t i = 0; i < 9; ++i) {
+        EXPECT_NEAR(std::as_const(own).data<double>()[block * 9 + i],
+                    std::as_const(all).data<double>()[(block * 7 + places[i / 3]) * 3 + i % 3], 1e-12);
+      }
+    }
+  }
 }
 
 TEST(Attention, BoundsTheWindowOnTheRightWithoutCausality) {

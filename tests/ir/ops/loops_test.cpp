@@ -121,6 +121,15 @@ TEST(Loops, OfAttentionKeepHeadsThatShareKeysTogether) {
       "3: 2 - - -> 2\n");
 }
 
+TEST(Loops, OfQueriesThatSeeByPositionRunWhereTheirPlacesAreKnown) {
+  const std::string inputs =
+      "agraph (float[1,2,3,2] q, float[1,2,5,2] k, int64[1] n) => (float[1,2,3,2] y) { y = ";
+  const std::string with_queries = "2: 1 1 1 -> 1\n3: 2 - - -> 2\n";
+  EXPECT_EQ(loops(inputs + "Attention <is_causal = 1> (q, k, k) }"), with_queries);
+  EXPECT_EQ(loops(inputs + "Attention <left_window_size = 2> (q, k, k) }"), with_queries);
+  EXPECT_EQ(loops(inputs + "Attention <is_causal = 1> (q, k, k, , , , n) }"), "2: 1 1 1 - - - - -> 1\n");
+}
+
 TEST(Loops, OfARotaryEmbeddingTakeItsPlacesAlong) {
   EXPECT_EQ(loops("agraph (float[2,3,8] x, float[9,1] c, float[9,1] s, int64[2,3] at) => (float[2,3,8] y) { "
                   "y = RotaryEmbedding <num_heads = 4> (x, c, s, at) }"),
