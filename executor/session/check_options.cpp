@@ -490,7 +490,8 @@ void check_processors(const Strategy& strategy, std::int64_t of_replica, const d
   const std::int64_t needed = of_replica * strategy.replicas;
   const int found = strategy.ipus > 0 ? strategy.ipus : device.processors;
   if (needed > found) {
-    throw Error("{} processors found ({}), {} needed: {} a replica, replicatedGraphCount {}{}", found,
+    throw Error("{} processor{} found ({}), {} needed: {} a replica, replicatedGraphCount {}{}", found,
+                found == 1 ? "" : "s",
                 strategy.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed, of_replica,
                 strategy.replicas, flags_for_processors(strategy, needed, device));
   }

@@ -403,8 +403,10 @@ TEST(CutTransformer, RefusesWhatDoesNotGoWithIt) {
   };
   EXPECT_THAT(refused("--configuration dp"),
               HasSubstr("no device configuration 'dp' found, one of 'tp' needed"));
-  EXPECT_THAT(refused("--configuration tp --ipus 1"),
-              HasSubstr("1 processors found (numIPUs), 2 needed: 2 a replica, replicatedGraphCount 1"));
+  EXPECT_THAT(
+      refused("--configuration tp --ipus 1"),
+      HasSubstr("1 processor found (numIPUs), 2 needed: 2 a replica, replicatedGraphCount 1 (--ipus 2)\n"));
+  EXPECT_EQ(run_program("podium run " + cut.cut() + " --configuration tp --ipus 2 --estimate").status, 0);
   EXPECT_THAT(refused("--configuration tp --virtual-graph-mode auto --ipus 3"),
               HasSubstr("numIPUs 3 found, a multiple of 2 needed: 2 devices of configuration 'tp' a group"));
   EXPECT_THAT(refused("--configuration tp --batch-serialize 2"),

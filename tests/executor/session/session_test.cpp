@@ -247,7 +247,7 @@ TEST(Session, RefusesMoreThanTheDeviceHas) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "1 processors found (device 'small'), 2 needed: 1 a replica, replicatedGraphCount 2");
+                 "1 processor found (device 'small'), 2 needed: 1 a replica, replicatedGraphCount 2");
   }
 }
 
