@@ -9,6 +9,7 @@
 #include <queue>
 
 #include "executor/acting.h"
+#include "executor/sim/pending_frees.h"
 
 namespace podium::sim {
 namespace {
@@ -108,8 +109,11 @@ class Explanation {
 
 class OrderCheck {
  public:
-  OrderCheck(const Program& program, const Tasks& tasks) : program_(program), tasks_(tasks) {
-    for (const executor::Buffer& buffer : program.buffers) {
+  OrderCheck(const Program& program, const Tasks& tasks)
+      : program_(program), tasks_(tasks), pending_(program) {
+    for (executor::BufferId id : ir::IdRange<executor::BufferId>(std::ssize(program.buffers))) {
+      const executor::Buffer& buffer = program[id];
+      if (!buffer.initial.empty()) pending_.fill(id);
       first_slot_.push_back(filled_.size());
       filled_.resize(filled_.size() + buffer.slots, !buffer.initial.empty());
     }
@@ -162,11 +166,16 @@ class OrderCheck {
     const std::string& buffer = program_[use.buffer].name;
     throw InternalError(Explanation(program_, tasks_, task).text(slot, buffer));
   }
-  void write(const SlotUse& use, std::int64_t iteration) { filled_[use.number(iteration)] = true; }
+  void write(const SlotUse& use, std::int64_t iteration) {
+    std::vector<bool>::reference is_filled = filled_[use.number(iteration)];
+    if (is_filled) return;
+    is_filled = true;
+    pending_.fill(use.buffer);
+  }
   void free(const executor::Step& step) {
-    for (const executor::Slot& slot : step.frees) {
+    pending_.each(step, [&](const executor::Slot& slot) {
       if (!program_[slot.buffer].always_live) filled_[first_slot_[slot.buffer] + slot.index] = false;
-    }
+    });
   }
 
   const Program& program_;
@@ -174,6 +183,7 @@ class OrderCheck {
   ir::IdMap<executor::BufferId, std::size_t> first_slot_;
   std::vector<bool> filled_;  ///< by slot
   executor::ActingTransfers transfers_;
+  PendingFrees pending_;
 };
 
 }  // namespace

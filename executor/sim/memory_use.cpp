@@ -286,7 +286,7 @@ Holding holding_of(Memory memory, Role role) {
   throw InternalError("a role that is none");
 }
 
-LiveBuffers::LiveBuffers(const Program& program) : program_(&program) {
+LiveBuffers::LiveBuffers(const Program& program) : program_(&program), pending_(program) {
   for (const Buffer& buffer : program.buffers) {
     const bool stays = buffer.always_live || !on_chip(buffer);
     IR_CHECK(stays || buffer.slots == 1, "buffer {} has {} slots and comes and goes", buffer.name,
@@ -302,6 +302,7 @@ std::span<const MemoryChange> LiveBuffers::start(const Step& step, std::int64_t 
   const auto take = [&](const executor::Slot& slot) {
     if (has(slot.buffer)) return;
     live_[slot.buffer] = true;
+    pending_.fill(slot.buffer);
     changes_.push_back(change(slot.buffer, 1));
   };
   const auto* exchange = std::get_if<executor::CopyBetweenProcessors>(&step.action);
@@ -324,11 +325,11 @@ std::span<const MemoryChange> LiveBuffers::end(const Step& step) {
   if (const executor::Block* block = block_of(*program_, step)) {
     changes_.push_back({{}, block->processor, block->memory, Role::Activation, -block->temporary_bytes});
   }
-  for (const executor::Slot& slot : step.frees) {
-    if (!has(slot.buffer) || (*program_)[slot.buffer].always_live) continue;
+  pending_.each(step, [&](const executor::Slot& slot) {
+    if (!has(slot.buffer) || (*program_)[slot.buffer].always_live) return;
     live_[slot.buffer] = false;
     changes_.push_back(change(slot.buffer, -1));
-  }
+  });
   return changes_;
 }
 

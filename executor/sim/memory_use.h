@@ -17,6 +17,7 @@
 #include "executor/device/device.h"
 #include "executor/program.h"
 #include "executor/sim/costs.h"
+#include "executor/sim/pending_frees.h"
 #include "executor/sim/timeline.h"
 
 namespace podium::sim {
@@ -54,6 +55,7 @@ class LiveBuffers {
   ir::IdMap<executor::BufferId, bool> live_;  ///< from the start those that never come and go
   std::vector<MemoryChange> changes_;         ///< of the last call
   executor::ActingTransfers transfers_;
+  PendingFrees pending_;
 };
 
 struct ProcessorMemory {

@@ -20,7 +20,7 @@ struct Settings {
   bool check = false;
   bool train = false;
   bool schedules = false;
-  std::string only = {};  ///< of the strategies, those whose names have it in them
+  std::string only = {};  ///< of the strategies and shapes, those whose names have it in them
   int processors = 1;
   int nodes = 0;  ///< of the largest graph whose growth is shown; 0: models are timed
   std::vector<std::string> models = {};

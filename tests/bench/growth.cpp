@@ -126,6 +126,7 @@ bool show_growth(const Settings& settings) {
       "{:<8} {:>8}  milliseconds of processor time, and how many times those of a tenth of the nodes\n",
       "shape", "nodes");
   for (const Shape& shape : kShapes) {
+    if (shape.name.find(settings.only) == std::string_view::npos) continue;
     StageTimes before{};
     for (int nodes = 1000; nodes <= settings.nodes; nodes *= 10) {
       const StageTimes now = time_stages(shape, nodes);
