@@ -1,11 +1,18 @@
+// Bounds come from two sides. A sum's is the roundoff of so many terms of its magnitudes, for which the op is
+// run once more on the magnitudes of its operands. What is computed in steps with sums inside is probed: its
+// operands are moved by a large and by a small share of themselves, and it can be off by as much more than a
+// rounding as its results move more than they do.
 #include "executor/compare/rounding.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "executor/kernels/tools/kernel.h"
 #include "executor/session/host_arrays.h"
+#include "ir/filled.h"
 #include "ir/ops/loops.h"
 
 namespace podium::compare {
@@ -69,6 +76,23 @@ Operands changed(const Operands& operands, double share, std::mt19937& random) {
   return result;
 }
 
+// Whether the sum that a mean divides may overflow, even where the mean does not: then nothing is known of
+// it. A loss of the magnitudes of scores may be some times as small as that of the scores.
+bool divides_what_overflows(const PlainOps& ops, const ir::Op& op, const Operands& magnitudes) {
+  constexpr double kTimes = 16;
+  const auto* reduction = ir::attribute_if<std::string>(op, "reduction");
+  if (reduction == nullptr || *reduction != "mean") return false;
+  ir::Op whole = op;
+  set_attribute(whole, "reduction", std::string("sum"));
+  const Tensor sum = ops.run_once(without_signs(whole), magnitudes)[0].tensor;
+  const Tensor several = ir::filled(sum.type(), {}, kTimes * cast(sum, DataType::Double).data<double>()[0]);
+  return !std::isfinite(cast(several, DataType::Double).data<double>()[0]);
+}
+
+Tensor infinite(const Tensor& like) {
+  return ir::filled(like.type(), like.dims(), std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 
 std::int64_t summed_terms(const ir::TypedOp& op) {
@@ -101,6 +125,7 @@ Datum magnitude(const Datum& datum) { return is_float_tensor(datum) ? plain("Abs
 
 std::vector<Datum> sums_of_magnitudes(const PlainOps& ops, const ir::Op& op, const Operands& magnitudes) {
   std::vector<Datum> sums = ops.run_once(without_signs(op), magnitudes);
+  if (divides_what_overflows(ops, op, magnitudes)) sums[0] = infinite(sums[0].tensor);
   for (Datum& sum : sums) sum = magnitude(sum);
   return sums;
 }
@@ -108,8 +133,10 @@ std::vector<Datum> sums_of_magnitudes(const PlainOps& ops, const ir::Op& op, con
 std::vector<std::optional<Tensor>> bounds_of_steps(const PlainOps& ops, const ir::Op& op,
                                                    const Operands& operands,
                                                    const std::vector<Datum>& results, std::int64_t terms) {
-  constexpr int kProbes = 8;
-  constexpr double kShare = 1.0 / 128;
+  constexpr int kProbes = 16;
+  // Small changes move what an op makes of equal numbers as much as large ones do: what they differ by is
+  // what rounding leaves.
+  const std::array<double, 2> shares{1.0 / 128, std::ldexp(1, -18)};
   constexpr std::uint32_t kSeed = 1;
   const double enlarged = 4 * std::sqrt(static_cast<double>(terms));
   std::vector<std::optional<Tensor>> bounds(results.size());
@@ -119,14 +146,15 @@ std::vector<std::optional<Tensor>> bounds_of_steps(const PlainOps& ops, const ir
   }
   std::mt19937 random(kSeed);
   for (int probe = 0; probe < kProbes; ++probe) {
-    const std::vector<Datum> moved = ops.run_once(op, changed(operands, kShare, random));
+    const double share = shares[static_cast<std::size_t>(probe) % shares.size()];
+    const std::vector<Datum> moved = ops.run_once(op, changed(operands, share, random));
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!bounds[i]) continue;
       const Tensor from = cast(results[i].tensor, DataType::Double);
       const Tensor to = cast(moved[i].tensor, DataType::Double);
       const auto moves = bounds[i]->values<double>();
       for (std::int64_t e = 0; e < from.size(); ++e)
-        moves[e] = std::max(moves[e], std::fabs(to.data<double>()[e] - from.data<double>()[e]) / kShare);
+        moves[e] = std::max(moves[e], std::fabs(to.data<double>()[e] - from.data<double>()[e]) / share);
     }
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -141,6 +169,9 @@ std::vector<std::optional<Tensor>> bounds_of_steps(const PlainOps& ops, const ir
     }
     if (!roundoff) bounds[i].reset();
   }
+  Operands magnitudes;
+  for (const Datum& operand : operands) magnitudes.push_back(magnitude(operand));
+  if (bounds[0] && divides_what_overflows(ops, op, magnitudes)) bounds[0] = infinite(*bounds[0]);
   return bounds;
 }
 

@@ -68,8 +68,14 @@ TEST(FirstBeyond, IsWhatIsNotFiniteWhateverTheBound) {
 TEST(FirstBeyond, SaysNothingOfASumOfInfinities) {
   const ir::Tensor endless = list<double>({kInfinity, kNan, kInfinity});
   EXPECT_EQ(first_beyond(list<float>({kNan, kInfinity, 1}), list<float>({-kInfinity, kNan, 1}), endless), -1);
-  EXPECT_EQ(first_beyond(list<float>({0, 0, kInfinity}), list<float>({0, 0, 1}), endless), 2)
+  EXPECT_EQ(first_beyond(list<float>({0, 1}), list<float>({0, 0}), list<double>({kInfinity, kNan})), 1)
       << "a number is expected";
+}
+
+TEST(FirstBeyond, SaysNothingWhereMagnitudesOverflow) {
+  const ir::Tensor endless = list<double>({kInfinity, kInfinity});
+  EXPECT_EQ(first_beyond(list<float>({kInfinity, 3e38F}), list<float>({1e37F, 2e38F}), endless), -1)
+      << "3e38 + 3e38 - 6e38 is infinite from the left and a number from the right";
 }
 
 TEST(FirstBeyond, TakesTheSignOfAZeroForNoDifference) {

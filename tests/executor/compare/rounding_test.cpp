@@ -94,13 +94,35 @@ TEST(SumsOfMagnitudes, CountWhatCancels) {
             std::vector<float>({12}));
 }
 
-// In steps, with the sum of the exponentials in the opposite order.
+TEST(SumsOfMagnitudes, AreInfiniteWhereThatOverflowsWhichAMeanDivides) {
+  const std::string loss =
+      "g (float[2,2] x, int64[2] t, float[2] w) => (float y) { y = NegativeLogLikelihoodLoss (x, t, w) }";
+  const Datum scores = tensor<float>({2, 2}, {-4, -4, -4, -4});
+  const Datum classes = ir::Tensor::ints({0, 1});
+  EXPECT_EQ(sums_of(loss, {scores, classes, list<float>({1, 3})}), std::vector<float>({4}));
+  EXPECT_EQ(sums_of(loss, {scores, classes, list<float>({1e38F, 1e38F})}),
+            std::vector<float>({testing::kInfinity}));
+}
+
 TEST(SumsOfMagnitudes, TakeTheMagnitudesOfConstantsToo) {
   EXPECT_EQ(sums_of("g (float[1,2] x) => (float[1,1] y) <float[2,1] w = {4, -3}> { y = MatMul (x, w) }",
                     {tensor<float>({1, 2}, {3, 4}), tensor<float>({2, 1}, {4, -3})}),
             std::vector<float>({24}));
 }
 
+// Of numbers that are all equal a norm makes what rounding leaves of them.
+TEST(BoundsOfSteps, HoldANormOfEqualNumbers) {
+  const ir::Graph graph = inferred(
+      "g (float[120] x, float[120] w) => (float[120] y) { y = LayerNormalization <axis = 0> (x, w) }");
+  const Datum x = list<float>(std::vector<float>(120, 1e9F));
+  const Datum w = list<float>(std::vector<float>(120, 1));
+  const PlainOps ops(graph, {});
+  const std::vector<Datum> made = ops.run_once(graph.ops[0], {x, w});
+  const ir::Tensor bound = *bounds_of_steps(ops, graph.ops[0], {x, w}, made, 120)[0];
+  for (const double limit : bound.values<double>()) EXPECT_GT(limit, 2);
+}
+
+// In steps, with the sum of the exponentials in the opposite order.
 TEST(BoundsOfSteps, HoldASoftmaxWhoseSumHasAnotherOrder) {
   const ir::Graph graph = inferred("g (float[64] x) => (float[64] y) { y = Softmax (x) }");
   std::mt19937 random(5);
