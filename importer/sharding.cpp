@@ -260,7 +260,9 @@ NodeSharding ShardingReader::read_entry(const std::string& bytes, const std::set
                                                  ? find_configuration(result_, entry.configuration)
                                                  : result_.configurations[known->second];
   entry.stage = message.integer(3);
-  if (entry.stage && *entry.stage < 0) throw Error("pipeline stage {} found, 0 or more needed", *entry.stage);
+  constexpr std::int64_t kLastStage = 65'535;  // each has at least a device
+  if (entry.stage && (*entry.stage < 0 || *entry.stage > kLastStage))
+    throw Error("pipeline stage {} found, 0 to {} needed", *entry.stage, kLastStage);
   std::map<std::string, std::size_t> places;  // in entry.tensors
   for (const std::string& spec : message.texts(2)) {
     ShardedTensor tensor = read_tensor(spec, operands, configuration);

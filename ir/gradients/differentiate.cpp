@@ -98,11 +98,32 @@ class Differentiation {
     if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
     if (op.spec->refuses_gradient)
       throw Error("no gradient: {}", op.spec->no_gradient).at(graph_.describe(op));
+    if (gives_no_elements(op)) return give_zeros(id, op, wanted);
     if (find_gradient(*op.spec) == nullptr) {
       if (!op.spec->no_gradient.empty()) return;
       throw Error("{}: its gradient is not known", graph_.describe(op));
     }
     call_builder(id, op, std::move(flowing), std::move(wanted));
+  }
+
+  // What has no elements has no gradient either, and a loop over its steps, however many, need not turn.
+  bool gives_no_elements(const Op& op) const {
+    const auto is_tensor = [&](ValueId value) { return !value.valid() || graph_[value].type.is_tensor(); };
+    return std::all_of(op.inputs.begin(), op.inputs.end(), is_tensor) &&
+           std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId value) {
+             if (!value.valid()) return true;
+             const Type& type = graph_[value].type;
+             return is_tensor(value) && type.is_static() && type.element_count() == 0;
+           });
+  }
+
+  void give_zeros(OpId id, const Op& op, const std::vector<bool>& wanted) {
+    std::vector<std::pair<ValueId, ValueId>> gradients;
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (wanted[i]) gradients.emplace_back(op.inputs[i], filled_like(op.inputs[i], 0));
+    }
+    tell_of_grown(id);
+    for (const auto& [input, gradient] : gradients) add(input, gradient, id);
   }
 
   void call_builder(OpId id, const Op& op, std::vector<ValueId> flowing, std::vector<bool> wanted) {

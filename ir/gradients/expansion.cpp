@@ -49,6 +49,13 @@ Ids append_graph(Builder& builder, const Graph& part, const Ids& inputs) {
   return outputs;
 }
 
+Type slice_type(const TermBuilder& builder, ValueId value, std::int64_t axis) {
+  IR_CHECK(axis < builder.rank(value), "axis {} of {}", axis, to_string(builder.type(value)));
+  Type type = builder.type(value);
+  type.dims.erase(type.dims.begin() + axis);
+  return type;
+}
+
 void differentiate_expansion(GradientContext& context, Expansion expand) {
   const Graph& outer = context.builder.graph();
   Part part;

@@ -84,8 +84,7 @@ class LinearExpansion {
     GradientContext inner(builder, Op{}, {}, {});
     std::vector<Term> given;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      Type type = context_.type(inputs[i]);
-      if (i > 0) type.dims.erase(type.dims.begin() + 1);
+      const Type type = i > 0 ? slice_type(context_, inputs[i], 1) : context_.type(inputs[i]);
       given.push_back(term(inner, builder.input(fmt::format("x{}", i), type)));
     }
     std::size_t next = 1;

@@ -183,8 +183,8 @@ Terms scanned(TermBuilder& context, const Ids& inputs, std::int64_t states, std:
   TermBuilder inner(builder);
   Terms given;
   for (std::int64_t i = 0; i < std::ssize(inputs); ++i) {
-    Type type = context.type(inputs[i]);
-    if (i >= states && i < states + slices) type.dims.erase(type.dims.begin());
+    const bool is_scanned = i >= states && i < states + slices;
+    const Type type = is_scanned ? slice_type(context, inputs[i], 0) : context.type(inputs[i]);
     given.push_back(term(inner, builder.input(fmt::format("x{}", i), type)));
   }
   const Terms results = step(given);

@@ -230,8 +230,8 @@ class Expanding {
     GradientContext inner(builder, Op{}, {}, {});
     std::vector<Term> given;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      Type type = context_.type(inputs[i]);
-      if (i >= cell_.states && i < cell_.states + slices()) type.dims.erase(type.dims.begin());
+      const bool is_scanned = i >= cell_.states && i < cell_.states + slices();
+      const Type type = is_scanned ? slice_type(context_, inputs[i], 0) : context_.type(inputs[i]);
       given.push_back(term(inner, builder.input(fmt::format("x{}", i), type)));
     }
     const auto from = [&](std::size_t i) { return given.begin() + i; };

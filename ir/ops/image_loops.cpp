@@ -180,13 +180,15 @@ std::int64_t nearest_element(const std::string& mode, double point) {
 }
 
 std::optional<Halo> halo_of_resize(const TypedOp& op, std::int64_t factor) {
+  if (factor == 0) return Halo{};
   const std::string& coordinates = op.get_string("coordinate_transformation_mode");
   if (coordinates == "align_corners" || coordinates == "tf_crop_and_resize") return std::nullopt;
   const std::string& mode = op.get_string("mode");
   Halo halo;
   const double moved = coordinates == "asymmetric" ? 0 : 0.5;
   const double back = coordinates == "tf_half_pixel_for_nn" ? 0 : moved;
-  for (std::int64_t i = 0; i < factor; ++i) {
+  // Points lie in order: the first one reaches farthest before an element, the last one behind it.
+  for (const std::int64_t i : {std::int64_t{0}, factor - 1}) {
     const double point = (static_cast<double>(i) + moved) / static_cast<double>(factor) - back;
     std::int64_t first = static_cast<std::int64_t>(std::floor(point)) - (mode == "cubic" ? 1 : 0);
     std::int64_t last = static_cast<std::int64_t>(std::ceil(point)) + (mode == "cubic" ? 1 : 0);
@@ -230,7 +232,9 @@ std::vector<Loop> resize_loops(const TypedOp& op) {
     loop.inputs[0] = {.axis = axis, .reach = reach};
     loop.outputs[0] = {.axis = axis, .inner = to / from, .reach = reach};
     if (reach != Reach::Own)
-      loop.slide = {.extent = 1 + halo->before + halo->behind, .before = halo->before, .elements = from,
+      loop.slide = {.extent = 1 + halo->before + halo->behind,
+                    .before = halo->before,
+                    .elements = from,
                     .windows = from};
     loops.add(std::move(loop));
   }

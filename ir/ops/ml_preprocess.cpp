@@ -109,7 +109,7 @@ void infer_vectorizer(InferContext& context) {
       own = dims.size() == 2 ? dims[1] : 1;
     }
     if (given != nullptr) own = (*given)[i];
-    if (own != kUnknown && own < 0) throw Error("inputdimensions has {}, which is negative", own);
+    if (given != nullptr && own < 0) throw Error("inputdimensions has {}, which is negative", own);
     columns = plus(columns, own);
   }
   context.set_output(0, DataType::Float, {rows, columns});

@@ -1,4 +1,5 @@
-// Ops on strings.
+// Ops on strings: n-grams of rows of words, and words made alike. Both rows say what is wrong with their
+// attributes before a kernel sees them, and how many look-ups there may be.
 #include <algorithm>
 #include <limits>
 
@@ -66,6 +67,18 @@ void infer_tf_idf(InferContext& context) {
   context.set_output(0, DataType::Float, dims.size() == 2 ? Dims{dims[0], width} : Dims{width});
 }
 
+// From each word of a row the n-grams are looked for, with each number of words skipped.
+Work work_of_grams(const TypedOp& op) {
+  const Dims& dims = op.dims(0);
+  const double words = dims.empty() ? 1 : static_cast<double>(dims.back());
+  const auto at_most_words = [&](std::string_view count) {
+    return std::min(static_cast<double>(op.get_int(count)), words);
+  };
+  const double looked_up = static_cast<double>(element_count(dims)) * (at_most_words("max_skip_count") + 1) *
+                           at_most_words("max_gram_length");
+  return {.flop = looked_up, .bytes = io_bytes(op)};
+}
+
 constexpr std::string_view kText = "text has no gradient";
 
 OpSpec tf_idf_row() {
@@ -85,7 +98,7 @@ OpSpec tf_idf_row() {
                      may_have("pool_strings", AttributeKind::Strings),
                      may_have("weights", AttributeKind::Floats)},
       .infer = infer_tf_idf,
-      .work = work_of_moving,
+      .work = work_of_grams,
       .no_gradient = kText};
 }
 

@@ -9,13 +9,14 @@
 #include "ir/ops/window.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace podium::ir {
 
 namespace {
 
-// Sums and products of two stay within 63 bits.
-constexpr std::int64_t kMostEntry = std::int64_t{1} << 31;
+// Libraries that kernels call count in 32 bits. Sums and products of two stay within 63 bits.
+constexpr std::int64_t kMostEntry = std::numeric_limits<std::int32_t>::max();
 
 enum class AutoPad { NotSet, SameUpper, SameLower, Valid };
 
@@ -33,6 +34,13 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / 
 Dims spatial_dims(const Dims& x) {
   if (x.size() < 2) throw Error("input has shape {}, at least [N, C] needed", to_string(x));
   return {x.begin() + 2, x.end()};
+}
+
+void check_entries(std::string_view name, const Dims& list, std::int64_t least) {
+  for (std::int64_t entry : list) {
+    if (entry < least) throw Error("{} is {}, at least {} needed", name, to_string(list), least);
+    if (entry > kMostEntry) throw Error("{} is {}, at most {} needed", name, to_string(list), kMostEntry);
+  }
 }
 
 Window read_window(const TypedOp& op, Dims input, Dims kernel) {
@@ -72,6 +80,15 @@ bool is_known(const Window& window, std::size_t axis) {
   return window.input[axis] != kUnknown && window.kernel[axis] != kUnknown;
 }
 
+// `padded` elements, along which a window slides.
+void check_reach(const Window& window, std::size_t axis, std::int64_t padded) {
+  const std::int64_t reach = std::max(padded, window.extent(axis));
+  if (reach > kMostEntry) {
+    throw Error("windows reach over {} elements of spatial axis {}, at most {} needed", reach, axis,
+                kMostEntry);
+  }
+}
+
 std::int64_t window_count(const Window& window, std::size_t axis, bool ceil_mode) {
   const std::int64_t stride = window.strides[axis];
   const std::int64_t padded = window.input[axis] + window.pads_begin[axis] + window.pads_end[axis];
@@ -101,6 +118,7 @@ void find_output(Window& window, AutoPad auto_pad, bool ceil_mode) {
       // With VALID the two roundings of ceil_mode give the same number of windows.
       window.output[i] = window_count(window, i, ceil_mode && auto_pad == AutoPad::NotSet);
     }
+    check_reach(window, i, window.input[i] + window.pads_begin[i] + window.pads_end[i]);
   }
 }
 
@@ -124,10 +142,12 @@ Dims kernel_of_weights(const TypedOp& op, const Dims& x, const Dims& w) {
 Dims declared_output(const TypedOp& op, std::size_t rank) {
   const auto* shape = op.get_if<IntList>("output_shape");
   if (shape == nullptr || shape->empty()) return {};
-  if (shape->size() == rank) return *shape;
   // Some exporters give the whole shape.
-  if (shape->size() == rank + 2) return {shape->begin() + 2, shape->end()};
-  throw Error("output_shape {} has {} entries, {} needed", to_string(*shape), shape->size(), rank);
+  if (shape->size() != rank && shape->size() != rank + 2)
+    throw Error("output_shape {} has {} entries, {} needed", to_string(*shape), shape->size(), rank);
+  const Dims spatial(shape->end() - static_cast<std::ptrdiff_t>(rank), shape->end());
+  check_entries("output_shape", spatial, 0);
+  return spatial;
 }
 
 }  // namespace
@@ -137,10 +157,7 @@ Dims window_list(const TypedOp& op, std::string_view name, std::size_t size, std
   const auto* list = op.get_if<IntList>(name);
   if (list == nullptr || list->empty()) return Dims(size, fallback);
   if (list->size() != size) throw Error("{} is {}, {} entries needed", name, to_string(*list), size);
-  for (std::int64_t entry : *list) {
-    if (entry < least) throw Error("{} is {}, at least {} needed", name, to_string(*list), least);
-    if (entry > kMostEntry) throw Error("{} is {}, at most {} needed", name, to_string(*list), kMostEntry);
-  }
+  check_entries(name, *list, least);
   return *list;
 }
 
@@ -184,6 +201,7 @@ Window conv_transpose_window(const TypedOp& op, const Dims& x, const Dims& w) {
       split_padding(window, i, whole - window.output[i], auto_pad == AutoPad::SameUpper);
     }
     if (window.output[i] < 0) throw Error("pads leave {} elements on spatial axis {}", window.output[i], i);
+    check_reach(window, i, whole);
   }
   return window;
 }

@@ -204,6 +204,15 @@ TEST(Sharding, RefusesAStageThatReadsALaterOne) {
             "node 'z' (Abs): pipeline stage 1 reads 'y' of stage 2, one of stages 0 to 1 needed");
 }
 
+TEST(Sharding, RefusesAStageBeyondAsManyDevicesAsThereMayBe) {
+  for (const std::int64_t number : {std::int64_t{65'536}, std::int64_t{2'147'483'647}, std::int64_t{-1}}) {
+    onnx::ModelProto proto = plain();
+    say(proto, 0, node_configuration("tp", {}) + stage(number));
+    EXPECT_EQ(error_of(proto),
+              fmt::format("node 'y' (Neg): pipeline stage {} found, 0 to 65535 needed", number));
+  }
+}
+
 TEST(Sharding, IsReadInBodies) {
   onnx::ModelProto proto = proto_of(
       "g (bool c, float[2] x) => (float[2] y) {"

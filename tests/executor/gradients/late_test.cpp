@@ -86,6 +86,18 @@ TEST(LateGradients, OfOpsWhoseShapesAreNotKnown) {
   expect_with_unknown_shapes("w = Einsum <equation = \"ij,kj->ik\"> (x, y)", {{2, 3}, {4, 3}});
 }
 
+TEST(LateGradients, OfARecurrenceWhoseBiasesHaveARankThatIsNotKnown) {
+  for (const char* cell : {"RNN", "GRU", "LSTM"}) {
+    const std::int64_t rows = std::string(cell) == "RNN" ? 2 : std::string(cell) == "GRU" ? 6 : 8;
+    expect_gradients_of_differences(
+        std::string("g (double[3,2,3] x, double[1,W,3] w, double[1,W,2] r, double[B] f, int64[N] s) => "
+                    "(double[] y) { b = Reshape (f, s) y = ") +
+            cell + " <hidden_size = 2> (x, w, r, b) }",
+        {numbers({3, 2, 3}), numbers({1, rows, 3}, 1), numbers({1, rows, 2}, 2), numbers({2 * rows}, 3),
+         ir::Tensor::ints({1, 2 * rows})});
+  }
+}
+
 TEST(LateGradients, OfWhatDataChooses) {
   expect_gradients_of_differences(
       "g (double[A,B] x, bool[A] c) => (double[] y) { v = Sin (x) w = Compress <axis = 0> (v, c)"

@@ -354,6 +354,12 @@ TEST(SvmClassifier, RefusesCountsOfVectorsWhoseSumWraps) {
   EXPECT_THROW(run_ml("SVMClassifier", {tensor<float>({1, 1}, {0})}, attributes, 2), Error);
 }
 
+TEST(FeatureVectorizer, RefusesNegativeColumnsAlsoWhereTheyLookLikeAnUnknownSize) {
+  const Tensor x = tensor<float>({1, 4}, {1, 2, 3, 4});
+  for (const IntList& given : {IntList{1, -1, -1}, IntList{-2, 4, 4}})
+    EXPECT_THROW(run_ml("FeatureVectorizer", {x, x, x}, {{"inputdimensions", given}}), Error);
+}
+
 TEST(FeatureVectorizer, RefusesColumnsWhoseSumWraps) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const Tensor x = tensor<float>({1, 4}, {1, 2, 3, 4});

@@ -27,5 +27,18 @@ TEST(GiveWhatGradientsRead, GivesADropoutItsMask) {
   EXPECT_EQ(graph[graph.ops[0].outputs[1]].type, Type::tensor(DataType::Bool, {4, 3}));
 }
 
+TEST(Differentiate, TurnsNoLoopOverStepsThatHaveNoElements) {
+  Graph graph = testing::graph_of(
+      "g (float[4294967296, 0, 2] x, float[1, 15, 2] w, float[1, 15, 5] r) => (h) {"
+      " y, h = GRU <hidden_size = 5> (x, w, r) }");
+  const std::vector<ValueId> xs{graph.inputs[1]};
+  const std::size_t ops = graph.ops.size();
+  const std::vector<ValueId> gradients = differentiate(graph, graph.outputs[0], xs);
+  EXPECT_EQ(graph.ops.size(), ops);
+  ASSERT_TRUE(graph.is_constant(gradients[0]));
+  EXPECT_EQ(graph[gradients[0]].type, Type::tensor(DataType::Float, {1, 15, 2}));
+  for (const float number : graph[gradients[0]].constant->values<float>()) EXPECT_EQ(number, 0);
+}
+
 }  // namespace
 }  // namespace podium::ir
