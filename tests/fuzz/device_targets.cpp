@@ -1,6 +1,8 @@
 // Models that say how tensors are cut over devices: what they say is read and shown, and they are run and
 // trained over the devices beside one processor. Each value has to be that of one processor, but for the
 // order in which the parts of a sum are added up.
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "executor/cli/device_configurations.h"
@@ -42,8 +44,18 @@ std::vector<ir::Datum> inputs_of_step(int step, const std::vector<executor::Host
   return random_inputs(inputs, 1, static_cast<std::uint64_t>(step) + 1);
 }
 
+// Where each op is right by itself, a weight may move as far as results did from which it learns: those of a
+// norm of equal numbers are what rounding leaves of them.
+bool learns_from_what_has_moved(const report::OracleVerdict& verdict) {
+  const report::Parting& weight = *verdict.parting;
+  return weight.op.empty() && std::ranges::any_of(verdict.explained, [&](const report::Reassociation& one) {
+           return one.difference > std::fabs(weight.found - weight.expected);
+         });
+}
+
 void expect_numbers_of_one(const report::OracleVerdict& verdict) {
-  if (verdict.judgement() == report::Judgement::Parts) throw std::logic_error(sentence(verdict));
+  if (verdict.judgement() != report::Judgement::Parts || learns_from_what_has_moved(verdict)) return;
+  throw std::logic_error(sentence(verdict));
 }
 
 void run_over_devices(const std::string& bytes, Strategy strategy) {

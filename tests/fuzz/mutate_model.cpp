@@ -3,13 +3,15 @@
 // those of other messages with such a field, messages are removed, repeated, swapped, or replaced by one of
 // the same type from elsewhere in the model or from another one. So edges, types, dimensions, attributes,
 // bodies and functions change without a line about any of them here. Fields that the packaged library does
-// not know, such as what nodes say of devices, are changed by their numbers (mutate_fields.h).
+// not know, such as what nodes say of devices, are changed by their numbers (mutate_fields.h). Now and then a
+// list of numbers is filled as a whole (mutate_lists.h).
 #include <google/protobuf/message.h>
 #include <onnx/onnx_pb.h>
 
 #include <memory>
 
 #include "tests/fuzz/mutate_fields.h"
+#include "tests/fuzz/mutate_lists.h"
 
 namespace podium::fuzz {
 namespace {
@@ -240,6 +242,7 @@ std::string mutate_model(const std::string& input, const Corpus& corpus, Dice& d
   std::vector<Message*> others;
   collect(other, others);
   for (std::size_t i = dice.below(4) + 1; i > 0; --i) {
+    if (dice.one_in(3) && fill_list(model, dice)) continue;
     std::vector<Message*> messages;
     collect(model, messages);
     Message* newer = dice.one_in(2) ? any_with_unknown_fields(messages, dice) : nullptr;
