@@ -45,6 +45,16 @@ TEST(Loops, OfAnElementwiseOpSkipAxesThatAreStretched) {
             "3: 1 0 - -> 1\n");
 }
 
+TEST(Loops, OfAResizeReachAsFarAsTheFirstAndTheLastPointOfAnElement) {
+  const auto resized = [](const std::string& dims, const std::string& mode) {
+    return loops("agraph (float[1,1,4] a) => (float[" + dims + "] y) <int64[3] s = {" + dims +
+                 "}> { y = Resize <mode = \"" + mode + "\"> (a, , , s) }");
+  };
+  EXPECT_EQ(resized("1,1,12", "linear"), "4: 2 seen - - - -> 2x3 seen\n");
+  // However many points there are, also where another axis leaves none.
+  EXPECT_EQ(resized("1,0,2147483648", "nearest"), "4: 2 - - - -> 2x536870912\n");
+}
+
 TEST(Loops, OfAReshapeAreTheFactorsThatBothShapesHave) {
   EXPECT_EQ(
       loops("agraph (float[2,12] a) => (float[2,3,4] y) <int64[3] s = {2, 3, 4}> { y = Reshape(a, s) }"),
