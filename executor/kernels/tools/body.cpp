@@ -57,6 +57,9 @@ void place_at(Tensor& whole, int axis, std::int64_t index, const Tensor& part) {
 }
 
 Tensor empty_stack(const ir::Type& type) {
+  // Of a body that inference refused, as it may never run.
+  if (type.element == DataType::Undefined)
+    throw Error("no iteration gave a scan output, of whose elements the body does not tell the type");
   Dims dims = type.has_rank ? type.dims : Dims{0};
   for (std::int64_t& dim : dims) dim = std::max<std::int64_t>(dim, 0);
   return {type.element, std::move(dims)};

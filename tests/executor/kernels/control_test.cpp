@@ -144,6 +144,16 @@ TEST(Loop, OfNoTripsMayHaveABodyThatDoesNotFit) {
   EXPECT_THAT(error_of(text, {number(1), x, z}), ::testing::HasSubstr("body: node 't' (Add): "));
 }
 
+TEST(Loop, OfNoTripsRefusesAScanOutputWhoseTypeNobodyKnows) {
+  EXPECT_THAT(
+      error_of(
+          "g (int64 n, bool c, float[2] x) => (y, z) { y, z = Loop <body = b (int64 i, bool k, float[2] s) =>"
+          " (bool d, float[2] t, u) { d = Identity (k) t = Identity (s) a = Constant <value_ints = [7]> ()"
+          " u = Unsqueeze (s, a) }> (n, c, x) }",
+          {number(0), truth(true), tensor<float>({2}, {1, 2})}),
+      HasSubstr("no iteration gave a scan output"));
+}
+
 TEST(Loop, StopsWhenTheBodySaysSo) {
   const auto y = run_text(loop_text(""), {number(100), truth(true), number(0)});
   EXPECT_EQ(values<std::int64_t>(y[0]), (Ints{4}));
