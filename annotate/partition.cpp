@@ -2,13 +2,12 @@
 // box of it (Held): a part, a summand of it, or, of what the host brings and of constants, all of it
 // anywhere.
 //
-//   plan    An op is cut along loops (ir/ops/loops.h): for each a range of iterations a device. Operands are
-//           asked in turn what they would have: what the node says, variables that are cut, then values by
-//           their size, or in another order where that leaves no sum and moves less. One whose cut is no
-//           range of a loop, or would leave some combination of ranges to no device, is brought into form
-//           instead.
+//   plan    An op is cut along loops (ir/ops/loops.h), for each a range of iterations a device: by what the
+//           node says and where its operands lie (cut_planner.h). An operand whose cut is no range of a loop,
+//           or would leave some combination of ranges to no device, is brought into form instead.
 //   bring   A device gets the box that it needs (holdings.h).
-//   emit    A copy of the op a device, with sizes of its own. What a loop of sums gives are summands;
+//   emit    A copy of the op a device, with sizes of its own (fit_part.h). What a loop of sums gives are
+//   summands;
 //           those of a mean are weighted with their share of the iterations. Rows of a table that lie on
 //           several devices are picked where the index is the device's own, else they are zeros.
 #include "annotate/partition.h"
@@ -20,20 +19,17 @@
 #include <ranges>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "annotate/annotations.h"
-#include "annotate/cut_cost.h"
+#include "annotate/cut_planner.h"
+#include "annotate/fit_part.h"
 #include "annotate/holdings.h"
 #include "annotate/op_steps.h"
-#include "ir/accumulated_values.h"
 #include "ir/bodies.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
-#include "ir/ops/attention.h"
 #include "ir/ops/loops.h"
-#include "ir/passes/make_training.h"
 #include "ir/random_draws.h"
 #include "ir/zero_tensor.h"
 
@@ -55,13 +51,10 @@ class Partitioner {
         whole_(whole.graph),
         ops_(whole.graph.ops),
         makers_(producers(whole.graph)),
-        readers_(consumers(whole.graph)),
-        tensors_(tensors_of_gradients(whole.graph)),
-        accumulated_(ir::accumulated_values(whole)),
         is_plain_output_(plain_outputs(whole)),
         plan_(plan),
-        said_(plan.ops),
-        held_(whole_, plan, made_.training.graph) {}
+        held_(whole_, plan, made_.training.graph),
+        planner_(whole, whole_, plan, held_) {}
 
   Partitioned run() {
     out().name = whole_.name;
@@ -99,28 +92,10 @@ class Partitioner {
     return found;
   }
 
-  // Optimizing has given the graph other ids: names are what is left of whose gradients values are.
-  static std::map<ValueId, ValueId> tensors_of_gradients(const Graph& whole) {
-    std::unordered_map<std::string_view, ValueId> by_name;
-    for (ValueId id : whole.value_ids()) by_name.emplace(whole[id].name, id);
-    std::map<ValueId, ValueId> found;
-    for (ValueId id : whole.value_ids()) {
-      const std::string_view name = whole[id].name;
-      if (!name.starts_with(ir::kGradientOf)) continue;
-      const auto tensor = by_name.find(name.substr(ir::kGradientOf.size()));
-      if (tensor != by_name.end()) found.emplace(id, tensor->second);
-    }
-    return found;
-  }
-
   Graph& out() { return made_.training.graph; }
   const Type& type(ValueId id) const { return whole_[id].type; }
 
-  Place place_of(std::size_t op) const {
-    if (plan_.placement.ops.empty()) return {};
-    const ir::OpPlacement& told = plan_.placement.ops[op];
-    return {told.processor, told.stage, told.phase};
-  }
+  Place place_of(std::size_t op) const { return annotate::place_of(plan_, op); }
 
   // What is brought to a group for one op is there for those behind it, so stages and phases ascend.
   std::vector<std::size_t> in_order_of_stages() const {
@@ -222,223 +197,6 @@ class Partitioner {
     note_cut(id);
   }
 
-  // ---- how an op is cut ---------------------------------------------------------------------------------
-
-  [[noreturn]] void refuse(ValueId id, std::string_view what) const {
-    throw Error("'{}' of {} found, a {} known before the run needed to cut tensors over devices",
-                whole_[id].name, to_string(type(id)), what);
-  }
-
-  Boxes boxes_of(const ir::ShardingSpec& spec, ValueId id) const {
-    if (type(id).element == ir::DataType::Undefined) refuse(id, "type");
-    Boxes boxes(plan_.devices);
-    for (const Shard& shard : layout_of(spec, type(id).dims)) {
-      if (elements_of(shard.box) == 0) continue;
-      for (std::int64_t device : shard.devices) boxes[device] = shard.box;
-    }
-    return boxes;
-  }
-
-  // What the node says comes first, then variables and the largest operands.
-  OpCut plan_cut(const Op& op, const TypedOp& typed) const {
-    OpCut cut(loops_of(typed), plan_.devices);
-    if (ir::draws_in_turn(op) || (op.captures > 0 && !has_static_operands(typed))) {
-      std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
-      return cut;
-    }
-    if (const std::optional<int> device = device_of_accumulator(op)) {
-      std::fill(cut.computes.begin(), cut.computes.end(), false);
-      cut.computes[*device] = true;
-      return cut;
-    }
-    for (Side side : {Side::Input, Side::Output}) {
-      for (const OperandSharding& said : said_of(op)) {
-        const auto& operands = side == Side::Input ? op.inputs : op.outputs;
-        if (said.side != side || said.place >= operands.size() || !operands[said.place].valid()) continue;
-        const ValueId id = operands[said.place];
-        const Followed followed = follow(cut, side, said.place, type(id).dims, boxes_of(said.spec, id));
-        if (followed == Followed::Uncovered && side == Side::Input)
-          throw Error(
-              "with '{}' cut as its sharding spec says no device computes some of the results: a spec needed "
-              "that fits those of the node's other inputs",
-              whole_[id].name);
-      }
-    }
-    const OpCut as_said = cut;
-    const std::vector<std::size_t> order = inputs_by_weight(op);
-    follow_inputs(op, order, cut);
-    if (cut.pieces() == Pieces::Summands) avoid_sum(op, as_said, order, cut);
-    if (cut.is_cut()) {
-      run_once(op, cut);
-    } else {
-      run_whole(op, cut);
-    }
-    return cut;
-  }
-
-  void follow_inputs(const Op& op, const std::vector<std::size_t>& order, OpCut& cut) const {
-    for (std::size_t i : order) {
-      const Held& held = held_[op.inputs[i]];
-      if (held.on.empty() || is_said(op, i)) continue;
-      follow(cut, Side::Input, i, type(op.inputs[i]).dims, annotate::boxes_of(held));
-    }
-  }
-
-  // Another value in front may leave nothing to be added up, at less cost: the gradient of a weight lies as
-  // the weight does where its columns' gradients say how its product is cut, and rows that have been at their
-  // experts come back, in place of summands of all tokens.
-  void avoid_sum(const Op& op, const OpCut& as_said, const std::vector<std::size_t>& order,
-                 OpCut& cut) const {
-    const auto is_cut_value = [&](std::size_t i) {
-      const Held& held = held_[op.inputs[i]];
-      return !is_variable(op.inputs[i]) && !is_sum(held) && !held.on.empty();
-    };
-    for (std::size_t i : order) {
-      if (!is_cut_value(i)) continue;
-      std::vector<std::size_t> other = order;
-      const auto first = std::ranges::find_if(other, is_cut_value);
-      std::rotate(first, std::ranges::find(other, i), std::ranges::find(other, i) + 1);
-      OpCut next = as_said;
-      follow_inputs(op, other, next);
-      if (next.is_cut() && next.pieces() == Pieces::Parts &&
-          elements_moved(op, next) < elements_moved(op, cut))
-        cut = std::move(next);
-    }
-  }
-
-  // What the cut asks devices to bring of values that are there, and to add up of its results.
-  std::int64_t elements_moved(const Op& op, const OpCut& cut) const {
-    std::int64_t count = 0;
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      const ValueId id = op.inputs[i];
-      if (!id.valid() || held_[id].on.empty() || is_sum(held_[id])) continue;
-      count +=
-          elements_to_bring(wanted_boxes(cut, Side::Input, i, type(id).dims), annotate::boxes_of(held_[id]));
-    }
-    if (cut.pieces() == Pieces::Parts) return count;
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      if (!op.outputs[i].valid()) continue;
-      const ir::Dims& dims = type(op.outputs[i]).dims;
-      count += elements_to_add_up(wanted_boxes(cut, Side::Output, i, dims), ir::element_count(dims));
-    }
-    return count;
-  }
-
-  // Only weights may be read on several processors: what reads another variable runs on the first of those
-  // devices that would compute the same.
-  void run_once(const Op& op, OpCut& cut) const {
-    const bool reads_own = std::ranges::any_of(inputs_of(op), [&](ValueId id) {
-      return is_variable(id) && variable(id).kind != ir::VariableKind::Weight;
-    });
-    if (!reads_own) return;
-    std::set<std::vector<int>> seen;
-    const std::vector<std::vector<int>> of_devices = combinations(cut);
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (cut.computes[device]) cut.computes[device] = seen.insert(of_devices[device]).second;
-    }
-  }
-
-  // The device that has all of what micro-batches add to, where the op adds to it. What is added comes there
-  // in one piece: so an accumulator does not travel, and replicas that hold a part of it each add theirs.
-  std::optional<int> device_of_accumulator(const Op& op) const {
-    if (context_of(op) == Context::Update) return std::nullopt;
-    for (ValueId id : inputs_of(op)) {
-      if (!accumulated_[id] || type(id).rank() == 0) continue;
-      const Box all = whole_box(type(id).dims);
-      const auto has_all = [&](const auto& piece) { return piece && piece->box == all; };
-      const auto& on = held_[id].on;
-      if (std::ranges::count_if(on, [](const auto& piece) { return piece.has_value(); }) != 1) continue;
-      const auto found = std::ranges::find_if(on, has_all);
-      if (found != on.end()) return static_cast<int>(found - on.begin());
-    }
-    return std::nullopt;
-  }
-
-  const std::vector<OperandSharding>& said_of(const Op& op) const {
-    static const std::vector<OperandSharding> kNothing;
-    const auto* place = ir::attribute_if<std::int64_t>(op, kShardingPlace);
-    return place == nullptr ? kNothing : said_[*place];
-  }
-
-  bool is_said(const Op& op, std::size_t input) const {
-    return std::ranges::any_of(said_of(op), [&](const OperandSharding& said) {
-      return said.side == Side::Input && said.place == input;
-    });
-  }
-
-  // Inputs that say how the op is cut: variables, then values by their size, the first of equal ones in
-  // front; sums, which have to be added up anyhow, come last.
-  std::vector<std::size_t> inputs_by_weight(const Op& op) const {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      if (op.inputs[i].valid() && type(op.inputs[i]).is_tensor()) order.push_back(i);
-    }
-    const auto rank = [&](std::size_t i) {
-      const ValueId id = op.inputs[i];
-      const int kind = is_variable(id) ? 0 : is_sum(held_[id]) ? 2 : 1;
-      return std::pair(kind, -packed_bytes(type(id)));
-    };
-    std::ranges::stable_sort(order, {}, rank);
-    return order;
-  }
-
-  // What updates a weight that all devices have runs on the first; so does what only it has the operands of.
-  void run_whole(const Op& op, OpCut& cut) const {
-    const bool is_update = context_of(op) == Context::Update;
-    for (ValueId id : inputs_of(op)) {
-      const Held& held = held_[id];
-      // Only weights may be read on several processors.
-      const bool is_own = is_variable(id) && (is_update || variable(id).kind != ir::VariableKind::Weight);
-      if (is_own && (held.everywhere.valid() || held.is_undecided)) {
-        std::fill(cut.computes.begin() + 1, cut.computes.end(), false);
-      }
-      if ((is_own || is_update) && !held.on.empty() && !is_sum(held)) {
-        for (int device = 0; device < plan_.devices; ++device) {
-          const bool has = held.on[device] && held.on[device]->box == whole_box(type(id).dims);
-          if (!has && is_whole_somewhere(id)) cut.computes[device] = false;
-        }
-      }
-    }
-    if (std::ranges::count(cut.computes, true) == 0) cut.computes[0] = true;
-    if (is_update && makes_number(op)) {
-      const auto first = std::ranges::find(cut.computes, true);
-      std::fill(std::next(first), cut.computes.end(), false);
-    }
-  }
-
-  // Of what replicas reduce one device may add up parts and another one all of it, which is another order.
-  bool makes_number(const Op& op) const {
-    const auto is_number = [&](ValueId id) { return type(id).rank() == 0; };
-    return std::ranges::all_of(outputs_of(op), is_number) && !std::ranges::all_of(inputs_of(op), is_number);
-  }
-
-  bool is_whole_somewhere(ValueId id) const {
-    return std::ranges::any_of(
-        held_[id].on, [&](const auto& piece) { return piece && piece->box == whole_box(type(id).dims); });
-  }
-
-  Boxes wanted_boxes(const OpCut& cut, Side side, std::size_t place, const ir::Dims& dims) const {
-    Boxes boxes(plan_.devices);
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (cut.computes[device]) boxes[device] = box_for(cut, side, place, dims, device);
-    }
-    return boxes;
-  }
-
-  // How a variable or constant lies from now on: parts do not overlap, so that one along which windows slide
-  // stays whole.
-  Boxes boxes_to_hold(const OpCut& cut, std::size_t input, const ir::Dims& dims) const {
-    Boxes boxes = wanted_boxes(cut, Side::Input, input, dims);
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      const ir::LoopAxis& at = cut.loops[l].inputs[input];
-      if (cut.ranges[l].empty() || at.reach == ir::Reach::Own) continue;
-      for (auto& box : boxes) {
-        if (box) (*box)[at.axis] = {{0, dims[at.axis]}};
-      }
-    }
-    return boxes;
-  }
-
   // ---- ops ----------------------------------------------------------------------------------------------
 
   void add_op(const Op& op) {
@@ -447,9 +205,9 @@ class Partitioner {
       if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
     }
     if (is_cut_along_steps(op)) return add_steps(op);
-    OpCut cut = plan_cut(op, typed);
+    OpCut cut = planner_.plan_cut(op, typed);
     if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
-    if (!cut.is_cut() && add_up_in_parts(op, typed)) cut = plan_cut(op, typed);
+    if (!cut.is_cut() && add_up_in_parts(op, typed)) cut = planner_.plan_cut(op, typed);
     if (cut.is_cut()) note_op(cut.pieces() == Pieces::Summands ? Cut::Summed : Cut::Apart);
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -459,7 +217,7 @@ class Partitioner {
         continue;
       }
       if (!type(id).is_static() && held_[id].everywhere == ir::kNoValue && !is_only_on_first(id))
-        refuse(id, "size");
+        refuse_unknown(whole_, id, "size");
       const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
       if (held_[id].is_undecided) decide(id, boxes_to_hold(cut, i, type(id).dims));
       make_views(id, wanted, context_of(op));
@@ -487,65 +245,17 @@ class Partitioner {
     shape_outputs(op);
   }
 
-  // Where nothing says how an op is cut that reads a sum, the sum is added up in parts if it can be: as the
-  // tensor lies of which it is the gradient, or of which the op makes the gradient from it, else as another
-  // reader of the sum wants it. It lies so from then on.
+  // Sums that the op reads, where nothing says how it is cut. They lie in parts from then on.
   bool add_up_in_parts(const Op& op, const TypedOp& typed) {
     bool added = false;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      const ValueId id = op.inputs[i];
-      if (!id.valid() || held_[id].pieces != Pieces::Summands || !type(id).is_static()) continue;
-      if (held_[id].place.group != held_.place().group) continue;
-      std::optional<Boxes> boxes = boxes_of_tensor(id);
-      if (!boxes) boxes = boxes_by_outputs(op, typed, i);
-      if (!boxes) boxes = boxes_of_another_reader(id);
+      if (!op.inputs[i].valid()) continue;
+      const std::optional<Boxes> boxes = planner_.form_of_sum(op, typed, i, at_);
       if (!boxes) continue;
-      held_.take_form(id, *boxes, context_of(op));
+      held_.take_form(op.inputs[i], *boxes, context_of(op));
       added = true;
     }
     return added;
-  }
-
-  // Of the tensor whose gradient this is, where each device has a part of its own.
-  std::optional<Boxes> boxes_of_tensor(ValueId gradient) const {
-    const auto found = tensors_.find(gradient);
-    if (found == tensors_.end() || type(found->second).dims != type(gradient).dims) return std::nullopt;
-    const Held& held = held_[found->second];
-    if (held.on.empty() || is_sum(held)) return std::nullopt;
-    Boxes boxes = annotate::boxes_of(held);
-    if (!shares_out(boxes, ir::element_count(type(gradient).dims))) return std::nullopt;
-    return boxes;
-  }
-
-  std::optional<Boxes> boxes_by_outputs(const Op& op, const TypedOp& typed, std::size_t input) const {
-    const ir::Dims& dims = type(op.inputs[input]).dims;
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      const auto boxes = op.outputs[i].valid() ? boxes_of_tensor(op.outputs[i]) : std::nullopt;
-      if (!boxes) continue;
-      OpCut cut(loops_of(typed), plan_.devices);
-      follow(cut, Side::Output, i, type(op.outputs[i]).dims, *boxes);
-      Boxes wanted = wanted_boxes(cut, Side::Input, input, dims);
-      if (shares_out(wanted, ir::element_count(dims))) return wanted;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Boxes> boxes_of_another_reader(ValueId id) const {
-    if (!readers_.contains(id)) return std::nullopt;
-    for (ir::OpId reader : readers_[id]) {
-      const auto place_in_order = static_cast<std::size_t>(reader.number());
-      const Op& op = ops_[place_in_order];
-      if (place_in_order == at_ || place_of(place_in_order).group != held_.place().group) continue;
-      const TypedOp typed(whole_, op);
-      OpCut cut(loops_of(typed), plan_.devices);
-      std::vector<std::size_t> order = inputs_by_weight(op);
-      std::erase_if(order, [&](std::size_t i) { return is_sum(held_[op.inputs[i]]); });
-      follow_inputs(op, order, cut);
-      const std::size_t place = std::ranges::find(op.inputs, id) - op.inputs.begin();
-      Boxes boxes = wanted_boxes(cut, Side::Input, place, type(id).dims);
-      if (shares_out(boxes, ir::element_count(type(id).dims))) return boxes;
-    }
-    return std::nullopt;
   }
 
   // Where all who want all of a value have been brought all of what it is a view of, they make it themselves:
@@ -561,8 +271,7 @@ class Partitioner {
     if (held_[id].on.empty() || is_sum(held_[id]) || held_[id].is_variable || !type(id).is_static()) return;
     const Box all = whole_box(type(id).dims);
     if (!std::ranges::all_of(wanted, [&](const auto& box) { return !box || *box == all; })) return;
-    if (std::ranges::none_of(annotate::boxes_of(held_[id]),
-                             [&](const auto& box) { return box && *box != all; }))
+    if (std::ranges::none_of(boxes_of(held_[id]), [&](const auto& box) { return box && *box != all; }))
       return;
     std::vector<std::size_t> views;  // the last one first
     ValueId from = id;
@@ -601,16 +310,8 @@ class Partitioner {
       const ValueId id = op.inputs[at.input];
       const Ranges all{{0, type(id).dims[at.axis]}};
       const auto is_part = [&](const std::optional<Box>& box) { return box && (*box)[at.axis] != all; };
-      return std::ranges::any_of(boxes_said_or_held(op, at.input), is_part);
+      return std::ranges::any_of(planner_.boxes_said_or_held(op, at.input), is_part);
     });
-  }
-
-  Boxes boxes_said_or_held(const Op& op, std::size_t input) const {
-    const ValueId id = op.inputs[input];
-    for (const OperandSharding& said : said_of(op)) {
-      if (said.side == Side::Input && said.place == input) return boxes_of(said.spec, id);
-    }
-    return annotate::boxes_of(held_[id]);
   }
 
   // Of the steps of an op the first to be noted is the op itself.
@@ -623,30 +324,16 @@ class Partitioner {
     const std::int64_t known = std::ssize(whole_.values);
     const std::vector<Op> steps = steps_of(whole_, op);
     held_.grow();
-    accumulated_.resize(std::ssize(whole_.values));
+    planner_.grow();
     for (std::int64_t i = known; i < std::ssize(whole_.values); ++i) {
       const ValueId id{static_cast<std::int32_t>(i)};
       held_[id].is_undecided = whole_.is_constant(id);
     }
     for (Op step : steps) {
-      say_of_inputs(op, step);
+      planner_.say_of_inputs(op, step);
       add_op(step);
     }
     shape_outputs(op);
-  }
-
-  // What the op says of its inputs holds for the steps that read them.
-  void say_of_inputs(const Op& op, Op& step) {
-    std::vector<OperandSharding> said;
-    for (const OperandSharding& of_op : said_of(op)) {
-      if (of_op.side != Side::Input) continue;
-      for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-        if (step.inputs[i] == op.inputs[of_op.place]) said.push_back({Side::Input, i, of_op.spec});
-      }
-    }
-    if (said.empty()) return;
-    ir::set_attribute(step, kShardingPlace, std::ssize(said_));
-    said_.push_back(std::move(said));
   }
 
   // What is added to summands is added to the first of each box.
@@ -769,9 +456,7 @@ class Partitioner {
       boxes.push_back(op.outputs[i].valid() ? box_for(cut, Side::Output, i, type(op.outputs[i]).dims, device)
                                             : Box{});
     }
-    fit_sizes(part, cut, device, boxes);
-    if (cut.is_cut()) fit_windows(part, typed, cut, device);
-    if (cut.is_cut()) name_axes(op, part);
+    fit_part(part, typed, cut, device, boxes, held_);
     if (picks_rows(op, cut)) {
       hold(op.outputs[0], device, pick_rows(op, part, cut, device), boxes[0]);
       return;
@@ -826,100 +511,6 @@ class Partitioner {
       IR_CHECK(inferred.output_types[i] == local, "a part of {} makes {}, {} needed", part.spec->name,
                to_string(inferred.output_types[i]), to_string(local));
     }
-  }
-
-  // What is not cut may have windows of a size that nobody knows.
-  static void fit_windows(Op& part, const TypedOp& typed, const OpCut& cut, int device) {
-    const auto slides = slides_of(typed);
-    if (!slides.empty()) fit_slides(part, slides, parts_of_slides(cut, slides, device));
-  }
-
-  // A Squeeze that names no axes takes those of one element: of the whole, not of a part of one element.
-  void name_axes(const Op& op, Op& part) {
-    constexpr std::size_t kAxes = 1;
-    if (!op.is("Squeeze") || (op.inputs.size() > kAxes && op.inputs[kAxes].valid())) return;
-    const ir::Dims& dims = type(op.inputs[0]).dims;
-    ir::Dims ones;
-    for (std::int64_t axis = 0; axis < std::ssize(dims); ++axis) {
-      if (dims[axis] == 1) ones.push_back(axis);
-    }
-    part.inputs.resize(kAxes + 1);
-    part.inputs[kAxes] = held_.ints(ones);
-  }
-
-  // Sizes that an op has in an input or attribute; and what is added to a sum, which one part of it adds.
-  void fit_sizes(Op& part, const OpCut& cut, int device, const std::vector<Box>& boxes) {
-    if (!cut.is_cut()) return;
-    if (part.is("Reshape") || part.is("Expand")) part.inputs[1] = held_.ints(dims_of(boxes[0]));
-    if (part.is("Split") && part.inputs.size() > 1 && part.inputs[1].valid()) {
-      const auto axis = ir::normalized_axis(ir::attribute<std::int64_t>(part, "axis"), std::ssize(boxes[0]));
-      std::vector<std::int64_t> sizes;
-      for (const Box& box : boxes) sizes.push_back(length(box[axis]));
-      part.inputs[1] = held_.ints(sizes);
-    }
-    constexpr std::size_t kSizes = 3;
-    if (part.is("Resize") && part.inputs.size() > kSizes && part.inputs[kSizes].valid())
-      part.inputs[kSizes] = held_.ints(dims_of(boxes[0]));
-    if (part.is("Gemm") || part.is("Conv") || part.is("ConvTranspose")) add_bias_once(part, cut, device);
-    fit_counts(part, cut, device);
-  }
-
-  static void add_bias_once(Op& part, const OpCut& cut, int device) {
-    if (part.inputs.size() < 3) return;
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      const bool is_other = cut.loops[l].result == LoopResult::Summed && !cut.ranges[l].empty() &&
-                            cut.ranges[l][device].front().begin != 0;
-      if (is_other) part.inputs[2] = ir::kNoValue;
-    }
-  }
-
-  // Groups of channels and heads, of which the part has as many as its loop over them has iterations.
-  static void fit_counts(Op& part, const OpCut& cut, int device) {
-    for (const std::string_view name : {"group", "num_groups"}) {
-      if (const auto* count = ir::attribute_if<std::int64_t>(part, name)) {
-        if (const auto own = iterations_along(cut, device, 1, *count))
-          set_attribute(part, std::string(name), *own);
-      }
-    }
-    constexpr int kFeatures = 2;
-    if (part.is("RotaryEmbedding")) {
-      const auto whole = ir::attribute<std::int64_t>(part, "num_heads");
-      if (const auto own = iterations_along(cut, device, kFeatures, whole))
-        set_attribute(part, "num_heads", *own);
-    }
-    if (!part.is("Attention")) return;
-    say_places(part, cut, device);
-    const auto* heads = ir::attribute_if<std::int64_t>(part, "kv_num_heads");
-    if (heads == nullptr || *heads == 0) return;
-    if (const auto own = iterations_along(cut, device, kFeatures, *heads)) {
-      set_attribute(part, "q_num_heads", ir::attribute<std::int64_t>(part, "q_num_heads") / *heads * *own);
-      set_attribute(part, "kv_num_heads", *own);
-    }
-  }
-
-  // Which queries of all a part of an Attention has: they run along the first operand alone, beside the mask.
-  static void say_places(Op& part, const OpCut& cut, int device) {
-    using In = ir::AttentionInput;
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      const ir::Loop& loop = cut.loops[l];
-      if (cut.ranges[l].empty() || loop.inputs[In::kQ].axis <= 0 || loop.inputs[In::kK].axis != ir::kNoAxis)
-        continue;
-      ir::IntList ranges;
-      for (const IndexRange& own : cut.ranges[l][device]) ranges.insert(ranges.end(), {own.begin, own.end});
-      set_attribute(part, std::string(ir::kQueryRanges), std::move(ranges));
-    }
-  }
-
-  // Of the loop over `extent` blocks of several elements along an axis of the first input, if it is cut.
-  static std::optional<std::int64_t> iterations_along(const OpCut& cut, int device, int axis,
-                                                      std::int64_t extent) {
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      const ir::Loop& loop = cut.loops[l];
-      const bool is_own = loop.inputs[0].axis == axis && loop.extent == extent && !loop.slide;
-      const bool has_results = loop.outputs[0].axis != ir::kNoAxis && loop.result == LoopResult::Apart;
-      if (is_own && has_results && !cut.ranges[l].empty()) return length(cut.ranges[l][device]);
-    }
-    return std::nullopt;
   }
 
   // A mean over some of the iterations counts by their number.
@@ -982,10 +573,10 @@ class Partitioner {
 
   // Brings outputs into the form that the node says. What replicas reduce is summed up first.
   void shape_outputs(const Op& op) {
-    for (const OperandSharding& said : said_of(op)) {
+    for (const OperandSharding& said : planner_.said_of(op)) {
       if (said.side != Side::Output || said.place >= op.outputs.size()) continue;
       const ValueId id = op.outputs[said.place];
-      if (id.valid()) held_.take_form(id, boxes_of(said.spec, id), context_of(op));
+      if (id.valid()) held_.take_form(id, planner_.boxes_said(said.spec, id), context_of(op));
     }
     for (ValueId id : outputs_of(op)) {
       if (reduced_.contains(id) && is_sum(held_[id]))
@@ -1130,17 +721,14 @@ class Partitioner {
   Graph whole_;                ///< with the values of steps that ops are written as
   const std::vector<Op> ops_;  ///< of the whole graph
   const ir::IdMap<ValueId, ir::OpId> makers_;
-  const ir::IdMap<ValueId, std::vector<ir::OpId>> readers_;
-  const std::map<ValueId, ValueId> tensors_;  ///< whose gradients values are
-  ir::IdMap<ValueId, bool> accumulated_;
   std::size_t at_ = 0;  ///< the op that is being added
   const ir::IdMap<ValueId, bool> is_plain_output_;
   std::vector<ValueId> to_join_;        ///< outputs of this stage and phase
   std::map<ValueId, ValueId> outputs_;  ///< those that have been put together
   const ShardingPlan& plan_;
-  std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps
   Partitioned made_;
   Holdings held_;
+  CutPlanner planner_;
   std::map<ValueId, std::size_t> variable_of_;                  ///< an input's place in Training::variables
   std::map<ValueId, std::vector<Piece>> parts_;                 ///< of variables that are decided
   std::map<std::pair<ValueId, Box>, std::size_t> part_of_box_;  ///< places in parts_ of those that are cut
