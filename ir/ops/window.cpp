@@ -15,8 +15,8 @@ namespace podium::ir {
 
 namespace {
 
-// Libraries that kernels call count in 32 bits. Sums and products of two stay within 63 bits.
-constexpr std::int64_t kMostEntry = std::numeric_limits<std::int32_t>::max();
+// Libraries that kernels call count in 32 bits, and add up two of these numbers.
+constexpr std::int64_t kMostEntry = std::numeric_limits<std::int32_t>::max() / 2;
 
 enum class AutoPad { NotSet, SameUpper, SameLower, Valid };
 
