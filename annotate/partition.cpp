@@ -7,9 +7,8 @@
 //           or would leave some combination of ranges to no device, is brought into form instead.
 //   bring   A device gets the box that it needs (holdings.h).
 //   emit    A copy of the op a device, with sizes of its own (fit_part.h). What a loop of sums gives are
-//   summands;
-//           those of a mean are weighted with their share of the iterations. Rows of a table that lie on
-//           several devices are picked where the index is the device's own, else they are zeros.
+//           summands; those of a mean are weighted with their share of the iterations. Rows of a table that
+//           lie on several devices are picked where the index is the device's own, else they are zeros.
 #include "annotate/partition.h"
 
 #include <algorithm>

@@ -76,17 +76,36 @@ Operands changed(const Operands& operands, double share, std::mt19937& random) {
   return result;
 }
 
-// Whether the sum that a mean divides may overflow, even where the mean does not: then nothing is known of
-// it. A loss of the magnitudes of scores may be some times as small as that of the scores.
-bool divides_what_overflows(const PlainOps& ops, const ir::Op& op, const Operands& magnitudes) {
+// Whether the sum of a loss, which a mean divides, may overflow in some order of its terms: then nothing is
+// known of it. A loss of the magnitudes of scores may be some times as small as that of the scores.
+bool may_overflow(const PlainOps& ops, const ir::Op& op, const Operands& magnitudes) {
   constexpr double kTimes = 16;
   const auto* reduction = ir::attribute_if<std::string>(op, "reduction");
-  if (reduction == nullptr || *reduction != "mean") return false;
+  if (reduction == nullptr || *reduction == "none") return false;
   ir::Op whole = op;
   set_attribute(whole, "reduction", std::string("sum"));
   const Tensor sum = ops.run_once(without_signs(whole), magnitudes)[0].tensor;
   const Tensor several = ir::filled(sum.type(), {}, kTimes * cast(sum, DataType::Double).data<double>()[0]);
   return !std::isfinite(cast(several, DataType::Double).data<double>()[0]);
+}
+
+// Whether the squares that a norm adds up may overflow, whole or in the steps in which parts of them are put
+// together: no probe by a share of the numbers shows that.
+bool squares_may_overflow(const ir::Op& op, const Operands& operands) {
+  constexpr std::string_view kNorms[] = {
+      "BatchNormalization",        "GlobalLpPool",       "GroupNormalization",
+      "InstanceNormalization",     "LayerNormalization", "LpNormalization",
+      "MeanVarianceNormalization", "RMSNormalization",   "ReduceL2"};
+  if (std::ranges::find(kNorms, op.spec->name) == std::end(kNorms)) return false;
+  return std::ranges::any_of(operands, [](const Datum& operand) {
+    if (!is_float_tensor(operand)) return false;
+    const double most = operand.tensor.type() == DataType::Double ? std::numeric_limits<double>::max()
+                                                                  : std::numeric_limits<float>::max();
+    const Tensor numbers = cast(operand.tensor, DataType::Double);
+    const double limit = std::sqrt(most / static_cast<double>(std::max<std::int64_t>(numbers.size(), 1)));
+    return std::ranges::any_of(numbers.values<double>(),
+                               [&](double value) { return std::fabs(value) > limit; });
+  });
 }
 
 Tensor infinite(const Tensor& like) {
@@ -125,7 +144,7 @@ Datum magnitude(const Datum& datum) { return is_float_tensor(datum) ? plain("Abs
 
 std::vector<Datum> sums_of_magnitudes(const PlainOps& ops, const ir::Op& op, const Operands& magnitudes) {
   std::vector<Datum> sums = ops.run_once(without_signs(op), magnitudes);
-  if (divides_what_overflows(ops, op, magnitudes)) sums[0] = infinite(sums[0].tensor);
+  if (may_overflow(ops, op, magnitudes)) sums[0] = infinite(sums[0].tensor);
   for (Datum& sum : sums) sum = magnitude(sum);
   return sums;
 }
@@ -171,7 +190,12 @@ std::vector<std::optional<Tensor>> bounds_of_steps(const PlainOps& ops, const ir
   }
   Operands magnitudes;
   for (const Datum& operand : operands) magnitudes.push_back(magnitude(operand));
-  if (bounds[0] && divides_what_overflows(ops, op, magnitudes)) bounds[0] = infinite(*bounds[0]);
+  if (bounds[0] && may_overflow(ops, op, magnitudes)) bounds[0] = infinite(*bounds[0]);
+  if (squares_may_overflow(op, operands)) {
+    for (auto& bound : bounds) {
+      if (bound) bound = infinite(*bound);
+    }
+  }
   return bounds;
 }
 

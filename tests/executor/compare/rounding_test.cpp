@@ -122,6 +122,22 @@ TEST(BoundsOfSteps, HoldANormOfEqualNumbers) {
   for (const double limit : bound.values<double>()) EXPECT_GT(limit, 2);
 }
 
+// One order gives an infinite variance, another one none.
+TEST(BoundsOfSteps, AreInfiniteWhereTheSquaresOfANormOverflow) {
+  const ir::Graph graph = inferred(
+      "g (float[4] x, float[4] w) => (float[4] y, float[1] m, float[1] d) { "
+      "y, m, d = LayerNormalization <axis = 0> (x, w) }");
+  const PlainOps ops(graph, {});
+  const auto bound_at = [&](float number) {
+    const Datum x = list<float>({number, 1, 2, 3});
+    const Datum w = list<float>(std::vector<float>(4, 1));
+    const std::vector<Datum> made = ops.run_once(graph.ops[0], {x, w});
+    return (*bounds_of_steps(ops, graph.ops[0], {x, w}, made, 4)[2]).data<double>()[0];
+  };
+  EXPECT_TRUE(std::isinf(bound_at(1e30F)));
+  EXPECT_LT(bound_at(1e3F), 1);
+}
+
 // In steps, with the sum of the exponentials in the opposite order.
 TEST(BoundsOfSteps, HoldASoftmaxWhoseSumHasAnotherOrder) {
   const ir::Graph graph = inferred("g (float[64] x) => (float[64] y) { y = Softmax (x) }");
