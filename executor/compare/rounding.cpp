@@ -108,6 +108,32 @@ bool squares_may_overflow(const ir::Op& op, const Operands& operands) {
   });
 }
 
+// What results are off from those of doubles is what rounding makes of them in one order: of equal numbers a
+// variance that is none, which no probe shows, since probes make the numbers unequal.
+void widen_to_errors(const ir::Op& op, const Operands& operands, const std::vector<Datum>& results,
+                     std::vector<std::optional<Tensor>>& bounds) {
+  Operands doubles = operands;
+  for (std::size_t i = 0; i < doubles.size(); ++i) {
+    Datum& operand = doubles[i];
+    if (op.inputs[i].valid() && !(operand.is_tensor() && operand.tensor.defined())) return;
+    if (is_float_tensor(operand)) operand = cast(operand.tensor, DataType::Double);
+  }
+  std::vector<Datum> exact;
+  try {
+    exact = kernels::evaluate(op, doubles);
+  } catch (const Error&) {
+    return;  // an op that has no doubles
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!bounds[i] || !is_float_tensor(exact[i])) continue;
+    const Tensor from = cast(results[i].tensor, DataType::Double);
+    const Tensor to = cast(exact[i].tensor, DataType::Double);
+    const auto limits = bounds[i]->values<double>();
+    for (std::int64_t e = 0; e < from.size(); ++e)
+      limits[e] = std::max(limits[e], 2 * std::fabs(to.data<double>()[e] - from.data<double>()[e]));
+  }
+}
+
 Tensor infinite(const Tensor& like) {
   return ir::filled(like.type(), like.dims(), std::numeric_limits<double>::infinity());
 }
@@ -188,6 +214,7 @@ std::vector<std::optional<Tensor>> bounds_of_steps(const PlainOps& ops, const ir
     }
     if (!roundoff) bounds[i].reset();
   }
+  widen_to_errors(op, operands, results, bounds);
   Operands magnitudes;
   for (const Datum& operand : operands) magnitudes.push_back(magnitude(operand));
   if (bounds[0] && may_overflow(ops, op, magnitudes)) bounds[0] = infinite(*bounds[0]);

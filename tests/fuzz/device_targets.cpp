@@ -45,11 +45,12 @@ std::vector<ir::Datum> inputs_of_step(int step, const std::vector<executor::Host
 }
 
 // Where each op is right by itself, a weight may move as far as results did from which it learns: those of a
-// norm of equal numbers are what rounding leaves of them.
+// norm of equal numbers are what rounding leaves of them, and of what overflows in one order nothing is
+// known.
 bool learns_from_what_has_moved(const report::OracleVerdict& verdict) {
   const report::Parting& weight = *verdict.parting;
   return weight.op.empty() && std::ranges::any_of(verdict.explained, [&](const report::Reassociation& one) {
-           return one.difference > std::fabs(weight.found - weight.expected);
+           return std::isinf(one.bound) || one.difference > std::fabs(weight.found - weight.expected);
          });
 }
 

@@ -122,6 +122,21 @@ TEST(BoundsOfSteps, HoldANormOfEqualNumbers) {
   for (const double limit : bound.values<double>()) EXPECT_GT(limit, 2);
 }
 
+// Their variance is what rounding leaves, or none.
+TEST(BoundsOfSteps, HoldTheDeviationOfEqualNumbers) {
+  const ir::Graph graph = inferred(
+      "g (float[12] x, float[12] w) => (float[12] y, float[1] m, float[1] d) { "
+      "y, m, d = LayerNormalization <axis = 0> (x, w) }");
+  const PlainOps ops(graph, {});
+  const Datum x = list<float>(std::vector<float>(12, 3e9F + 256));
+  const Datum w = list<float>(std::vector<float>(12, 1));
+  const std::vector<Datum> made = ops.run_once(graph.ops[0], {x, w});
+  const double found = made[2].tensor.data<float>()[0];
+  const double none = 1 / std::sqrt(1e-5);
+  const double bound = (*bounds_of_steps(ops, graph.ops[0], {x, w}, made, 12)[2]).data<double>()[0];
+  EXPECT_GE(bound, std::fabs(none - found)) << found;
+}
+
 // One order gives an infinite variance, another one none.
 TEST(BoundsOfSteps, AreInfiniteWhereTheSquaresOfANormOverflow) {
   const ir::Graph graph = inferred(
