@@ -50,7 +50,7 @@ import podium
 spec = json.load(open(sys.argv[1]))
 feeds = {e["name"]: np.fromfile(e["file"], e["type"]).reshape(e["dims"]) for e in spec["inputs"]}
 session = podium.TrainingSession(spec["model"], loss_tensor="loss", optimizer=podium.Adam(lr=1e-5),
-                                 threads=spec["threads"])
+                                 threads=spec["threads"], device="a100-80")
 session.step(feeds)
 times, begin = [], time.perf_counter()
 while spec["seconds"] > 0 and (len(times) < 5 or time.perf_counter() - begin < spec["seconds"]):
