@@ -1,7 +1,8 @@
 // Products of bytes with zero points, as MatMulInteger and QLinearMatMul have them.
 #pragma once
 
-#include <memory>
+#include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "executor/kernels/matmul_parts.h"

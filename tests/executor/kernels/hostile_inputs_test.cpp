@@ -200,7 +200,9 @@ TEST(HostileInputs, GiveAResultOrAnErrorFromEveryOp) {
   constexpr int kCasesAnOp = 2;
   std::map<const ir::OpSpec*, int> seen;
   Counts counts;
+  bool has_newer_opsets = false;  // beside those that are packaged
   for (const std::string& folder : case_folders(PODIUM_CASES)) {
+    has_newer_opsets |= folder.find("/corpora/") != std::string::npos;
     Walk walk(folder);
     bool is_new = false;
     for (const ir::OpSpec* op : walk.ops()) is_new = ++seen[op] <= kCasesAnOp || is_new;
@@ -208,7 +210,7 @@ TEST(HostileInputs, GiveAResultOrAnErrorFromEveryOp) {
   }
   fmt::print("{} ops: {} results, {} errors, {} too large to run here\n", seen.size(), counts.results,
              counts.errors, counts.too_large);
-  EXPECT_GT(seen.size(), 200);
+  EXPECT_GT(seen.size(), has_newer_opsets ? 200 : 150);
   EXPECT_GT(counts.results, 1000);
   EXPECT_GT(counts.errors, 1000);
 }

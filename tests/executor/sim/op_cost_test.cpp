@@ -364,17 +364,21 @@ ir::AttributeValue some_value(ir::AttributeKind kind) {
   return std::int64_t{1};
 }
 
-// The op with [8, 4, 16] for every input and output.
+// The op with [8, 4, 16] for every input that it needs and every output; of attention [8, 4, 16, 16], whose
+// heads an axis counts.
 OpCost cost_on_small_tensors(const ir::OpSpec& spec) {
   ir::Op op{.spec = &spec};
-  op.inputs.resize(spec.inputs.size(), ir::ValueId{0});
+  for (const auto& input : spec.inputs)
+    op.inputs.push_back(input.formal == ir::Formal::Optional ? ir::kNoValue : ir::ValueId{0});
   op.outputs.resize(spec.outputs.size(), ir::ValueId{0});
   for (const ir::AttributeSpec& attribute : spec.attributes) {
     if (attribute.required) set_attribute(op, attribute.name, some_value(attribute.kind));
   }
   ir::TypedOp typed(op);
-  typed.input_types.assign(op.inputs.size(), ir::Type::tensor(ir::DataType::Float, {8, 4, 16}));
-  typed.output_types.assign(op.outputs.size(), ir::Type::tensor(ir::DataType::Float, {8, 4, 16}));
+  ir::Dims dims{8, 4, 16};
+  if (spec.category == ir::Category::Attention) dims.push_back(16);
+  typed.input_types.assign(op.inputs.size(), ir::Type::tensor(ir::DataType::Float, dims));
+  typed.output_types.assign(op.outputs.size(), ir::Type::tensor(ir::DataType::Float, dims));
   return op_cost(typed, preset("ipu-m2000"), 1472);
 }
 
