@@ -39,7 +39,7 @@ void say_places(Op& part, const OpCut& cut, int device) {
 }
 
 // Groups of channels and heads, of which the part has as many as its loop over them has iterations.
-void fit_counts(Op& part, const OpCut& cut, int device) {
+void fit_counts(Op& part, const TypedOp& whole, const OpCut& cut, int device) {
   for (const std::string_view name : {"group", "num_groups"}) {
     if (const auto* count = ir::attribute_if<std::int64_t>(part, name)) {
       if (const auto own = iterations_along(cut, device, 1, *count))
@@ -48,12 +48,12 @@ void fit_counts(Op& part, const OpCut& cut, int device) {
   }
   constexpr int kFeatures = 2;
   if (part.is("RotaryEmbedding")) {
-    const auto whole = ir::attribute<std::int64_t>(part, "num_heads");
-    if (const auto own = iterations_along(cut, device, kFeatures, whole))
+    const auto heads = ir::attribute<std::int64_t>(part, "num_heads");
+    if (const auto own = iterations_along(cut, device, kFeatures, heads))
       set_attribute(part, "num_heads", *own);
   }
   if (!part.is("Attention")) return;
-  say_places(part, cut, device);
+  if (ir::sees_by_position(whole)) say_places(part, cut, device);
   const auto* heads = ir::attribute_if<std::int64_t>(part, "kv_num_heads");
   if (heads == nullptr || *heads == 0) return;
   if (const auto own = iterations_along(cut, device, kFeatures, *heads)) {
@@ -72,7 +72,8 @@ void add_bias_once(Op& part, const OpCut& cut, int device) {
 }
 
 // Sizes that an op has in an input or attribute; and what is added to a sum, which one part of it adds.
-void fit_sizes(Op& part, const OpCut& cut, int device, const std::vector<Box>& boxes, Holdings& held) {
+void fit_sizes(Op& part, const TypedOp& whole, const OpCut& cut, int device, const std::vector<Box>& boxes,
+               Holdings& held) {
   if (part.is("Reshape") || part.is("Expand")) part.inputs[1] = held.ints(dims_of(boxes[0]));
   if (part.is("Split") && part.inputs.size() > 1 && part.inputs[1].valid()) {
     const auto axis = ir::normalized_axis(ir::attribute<std::int64_t>(part, "axis"), std::ssize(boxes[0]));
@@ -84,7 +85,7 @@ void fit_sizes(Op& part, const OpCut& cut, int device, const std::vector<Box>& b
   if (part.is("Resize") && part.inputs.size() > kSizes && part.inputs[kSizes].valid())
     part.inputs[kSizes] = held.ints(dims_of(boxes[0]));
   if (part.is("Gemm") || part.is("Conv") || part.is("ConvTranspose")) add_bias_once(part, cut, device);
-  fit_counts(part, cut, device);
+  fit_counts(part, whole, cut, device);
 }
 
 // A Squeeze that names no axes takes those of one element: of the whole, not of a part of one element.
@@ -111,7 +112,7 @@ void fit_windows(Op& part, const TypedOp& typed, const OpCut& cut, int device) {
 void fit_part(Op& part, const TypedOp& whole, const OpCut& cut, int device, const std::vector<Box>& boxes,
               Holdings& held) {
   if (!cut.is_cut()) return;
-  fit_sizes(part, cut, device, boxes, held);
+  fit_sizes(part, whole, cut, device, boxes, held);
   fit_windows(part, whole, cut, device);
   name_axes(whole, part, held);
 }

@@ -116,6 +116,16 @@ bool contains(const Ranges& outer, const IndexRange& range) {
   return std::ranges::any_of(
       outer, [&](const IndexRange& one) { return one.begin <= range.begin && range.end <= one.end; });
 }
+
+std::int64_t common_indices(const Ranges& a, const Ranges& b) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    count += std::max<std::int64_t>(0, std::min(a[i].end, b[j].end) - std::max(a[i].begin, b[j].begin));
+    a[i].end < b[j].end ? ++i : ++j;
+  }
+  return count;
+}
+
 }  // namespace
 
 void append(Ranges& ranges, IndexRange more) {
@@ -146,17 +156,14 @@ bool contains(const Box& outer, const Box& inner) {
   }
   return true;
 }
-bool meet(const Box& a, const Box& b) {
-  for (std::size_t axis = 0; axis < a.size(); ++axis) {
-    const bool here = std::ranges::any_of(a[axis], [&](const IndexRange& one) {
-      return std::ranges::any_of(b[axis], [&](const IndexRange& other) {
-        return std::max(one.begin, other.begin) < std::min(one.end, other.end);
-      });
-    });
-    if (!here) return false;
-  }
-  return true;
+
+std::int64_t common_elements(const Box& a, const Box& b) {
+  std::int64_t count = 1;
+  for (std::size_t axis = 0; axis < a.size(); ++axis) count *= common_indices(a[axis], b[axis]);
+  return count;
 }
+
+bool meet(const Box& a, const Box& b) { return common_elements(a, b) > 0; }
 
 Ranges places_in(const Ranges& outer, const Ranges& inner) {
   Ranges places;

@@ -38,6 +38,8 @@ std::int64_t length(const std::vector<IndexRange>& ranges);
 Box whole_box(const ir::Dims& dims);
 /// Each range of the inner box lies within one of the outer.
 bool contains(const Box& outer, const Box& inner);
+/// How many elements are in both.
+std::int64_t common_elements(const Box& a, const Box& b);
 /// Some element is in both.
 bool meet(const Box& a, const Box& b);
 /// Where the indices of `inner` lie among those of `outer`, which contains them.
