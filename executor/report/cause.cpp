@@ -67,8 +67,8 @@ std::string receiver_of(const PathPart& part, device::ProcessorKind kind) {
 
 // "3.91 MiB at 2.73 GiB/s"
 std::string rate_of(const PathPart& part) {
-  if (part.step_bytes <= 0 || part.step_seconds <= 0) return "";
-  return fmt::format("{} at {}/s", bytes(part.step_bytes), bytes(part.step_bytes / part.step_seconds));
+  if (part.step_bytes <= 0 || part.step_seconds() <= 0) return "";
+  return fmt::format("{} at {}/s", bytes(part.step_bytes), bytes(part.step_bytes / part.step_seconds()));
 }
 
 std::string share_of(const PathPart& part, double makespan) { return percentage(part.seconds / makespan); }
@@ -221,10 +221,10 @@ std::string path_table(const sim::Timeline& timeline, std::size_t width) {
   for (const PathPart& part : timeline.path) call -= part.seconds;
   for (std::size_t i = 0; i < std::min(kMostParts, timeline.path.size()); ++i) {
     const PathPart& part = timeline.path[i];
-    const bool moves = part.step_bytes > 0 && part.step_seconds > 0;
+    const bool moves = part.step_bytes > 0 && part.step_seconds() > 0;
     rows.push_back({text_of(part, timeline.kind), share_of(part, timeline.makespan), duration(part.seconds),
-                    duration(part.step_seconds), moves ? bytes(part.step_bytes) : "",
-                    moves ? bytes(part.step_bytes / part.step_seconds) + "/s" : ""});
+                    duration(part.step_seconds()), moves ? bytes(part.step_bytes) : "",
+                    moves ? bytes(part.step_bytes / part.step_seconds()) + "/s" : ""});
   }
   for (std::size_t i = kMostParts; i < timeline.path.size(); ++i) rest += timeline.path[i].seconds;
   if (rest > 0)

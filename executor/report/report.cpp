@@ -77,7 +77,8 @@ json path_json(const sim::Timeline& timeline) {
              {"name", part.name},
              {"seconds", part.seconds},
              {"share", share(part.seconds, timeline.makespan)},
-             {"stepSeconds", part.step_seconds},
+             {"times", part.times},
+             {"stepSeconds", part.step_seconds()},
              {"stepBytes", part.step_bytes}};
     if (part.receiver >= 0) one["receiver"] = part.receiver;
     parts.push_back(std::move(one));
@@ -222,7 +223,7 @@ std::string memory_line(const sim::Timeline& timeline) {
 std::string gap_text(const RunReport& report) {
   // A bound counts with the memory that is there: what needs more may be faster.
   if (!report.bound || report.bound->makespan <= 0 || !report.timeline.fits()) return "";
-  return fmt::format("{:.1f} % above {} ({} of {})",
+  return fmt::format("{:.1f}% above {} ({} of {})",
                      100 * (report.timeline.makespan / report.bound->makespan - 1),
                      duration(report.bound->makespan), schedule::to_string(report.bound->limit),
                      name_of(report.timeline.kind, report.bound->processor));

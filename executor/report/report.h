@@ -107,7 +107,7 @@ std::size_t fullest_processor(const sim::Timeline& timeline);
 /// peak.
 std::string memory_line(const sim::Timeline& timeline);
 
-/// "8.7 % above 171.20 ms (work of ipu 3)": the time of a step against its bound. Empty without one.
+/// "8.7% above 171.20 ms (work of ipu 3)": the time of a step against its bound. Empty without one.
 std::string gap_text(const RunReport& report);
 
 /// Bytes over the links of a replica by kind: "ipu3->ipu4" is of the kind "ipu->ipu".

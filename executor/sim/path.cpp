@@ -39,15 +39,17 @@ class PathMaker {
  public:
   PathMaker(const Program& program, const Costs& costs) : program_(program), costs_(costs) {}
 
-  void add(const Task& task, double seconds) {
+  void add(const Task& task, const OnPath& on_path) {
+    const double seconds = to_seconds(on_path.ticks);
+    const auto times = static_cast<double>(on_path.times);
     if (const auto* compute = std::get_if<executor::Compute>(&task.step->action))
-      return add_block(*compute, to_seconds(task.ticks), seconds);
+      return add_block(*compute, times, seconds);
     const LaneUse& most = busiest(task);
     PathPart part{.processor = most.processor,
                   .activity = task.activity,
                   .name = what_of(program_, *task.step, most.processor),
                   .seconds = seconds,
-                  .step_seconds = to_seconds(task.ticks),
+                  .times = times,
                   .step_bytes = static_cast<double>(std::max(task.sent, task.received))};
     if (const auto* copy = std::get_if<executor::CopyBetweenProcessors>(&task.step->action)) {
       name_exchange(*copy, part);
@@ -73,7 +75,7 @@ class PathMaker {
     part.name = program_[largest.to.buffer].name;
   }
 
-  void add_block(const executor::Compute& compute, double step_seconds, double seconds) {
+  void add_block(const executor::Compute& compute, double times, double seconds) {
     const BlockCost& cost = costs_.blocks[compute.block];
     const executor::Block& block = program_[compute.block];
     double of_kernels = 0;
@@ -82,22 +84,26 @@ class PathMaker {
       return add({.processor = block.processor,
                   .name = name_of(program_, compute),
                   .seconds = seconds,
-                  .step_seconds = step_seconds});
+                  .times = times});
     }
     for (const KernelTime& kernel : cost.kernels) {
       const double share = kernel.seconds / of_kernels;
       add({.processor = block.processor,
            .name = name_of_kernel(block.graph, kernel),
            .seconds = share * seconds,
-           .step_seconds = share * step_seconds});
+           .times = times});
     }
   }
 
   void add(PathPart part) {
-    const double seconds = part.seconds;
-    const Key key(part.processor, part.activity, part.receiver, part.name);
-    const auto [entry, is_new] = parts_.emplace(key, std::move(part));
-    if (!is_new) entry->second.seconds += seconds;
+    PathPart& whole = parts_[{part.processor, part.activity, part.receiver, part.name}];
+    const double times = whole.times + part.times;
+    const double bytes = whole.times * whole.step_bytes + part.times * part.step_bytes;
+    const double seconds = whole.seconds + part.seconds;
+    whole = std::move(part);
+    whole.seconds = seconds;
+    whole.times = times;
+    whole.step_bytes = times > 0 ? bytes / times : 0;
   }
 
   using Key = std::tuple<int, Activity, int, std::string>;
@@ -112,9 +118,9 @@ class PathMaker {
 std::vector<PathPart> path_of(const Program& program, const Costs& costs, const Tasks& tasks,
                               const StartLog& log, Moment end) {
   PathMaker maker(program, costs);
-  const std::vector<std::int64_t> ticks = log.ticks_on_path(end, tasks.tasks.size());
-  for (std::size_t i = 0; i < ticks.size(); ++i) {
-    if (ticks[i] > 0) maker.add(tasks.tasks[i], to_seconds(ticks[i]));
+  const std::vector<OnPath> found = log.on_path(end, tasks.tasks.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].ticks > 0) maker.add(tasks.tasks[i], found[i]);
   }
   return maker.take();
 }

@@ -18,15 +18,16 @@ class WayBack {
     weight_ *= 1 + times;
   }
 
-  // The time from `start` to where the way is now, as often as it counts.
-  std::int64_t back_to(Ticks start) {
-    std::int64_t ticks = 0;
-    while (!windows_.empty() && windows_.back().until >= start) {
-      ticks += step_to(windows_.back().until);
-      weight_ = windows_.back().weight_before;
-      windows_.pop_back();
-    }
-    return ticks + step_to(start);
+  // The time from `start` to where the way is now, as often as it counts, and how often the start does, which
+  // lies inside a window that begins with it.
+  OnPath back_to(Ticks start) {
+    OnPath passed;
+    for (; !windows_.empty() && windows_.back().until > start; leave())
+      passed.ticks += step_to(windows_.back().until);
+    passed.ticks += step_to(start);
+    passed.times = weight_;
+    while (!windows_.empty() && windows_.back().until >= start) leave();
+    return passed;
   }
 
  private:
@@ -34,6 +35,11 @@ class WayBack {
     Ticks until = 0;
     std::int64_t weight_before = 1;
   };
+
+  void leave() {
+    weight_ = windows_.back().weight_before;
+    windows_.pop_back();
+  }
 
   std::int64_t step_to(Ticks start) {
     if (start >= now_) return 0;
@@ -60,17 +66,20 @@ void StartLog::fold(std::int32_t first, Ticks period, std::int64_t times) {
 
 // Tasks of a folded period stand at their times before the fold, and all after it at times behind it, so that
 // a step back from a task behind the fold to one of the period crosses the fold.
-std::vector<std::int64_t> StartLog::ticks_on_path(Moment end, std::size_t tasks) const {
-  std::vector<std::int64_t> ticks(tasks, 0);
+std::vector<OnPath> StartLog::on_path(Moment end, std::size_t tasks) const {
+  std::vector<OnPath> found(tasks);
   WayBack way(end.time);
   auto fold = folds_.rbegin();
   for (std::int32_t number = end.by; number != kNobody; number = starts_[number].after) {
     for (; fold != folds_.rend() && fold->end > number; ++fold) {
       if (fold->first <= number) way.enter(fold->period, fold->times);
     }
-    ticks[starts_[number].task] += way.back_to(starts_[number].start);
+    const OnPath passed = way.back_to(starts_[number].start);
+    OnPath& task = found[starts_[number].task];
+    task.ticks += passed.ticks;
+    task.times += passed.times;
   }
-  return ticks;
+  return found;
 }
 
 }  // namespace podium::sim

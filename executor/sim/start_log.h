@@ -20,6 +20,13 @@ struct Moment {
 /// The later one; the first of two at the same time.
 inline Moment later(Moment a, Moment b) { return b.time > a.time ? b : a; }
 
+/// How long a task was what the end of a run waited for, and how often.
+struct OnPath {
+  std::int64_t ticks = 0;
+  std::int64_t times = 0;
+  bool operator==(const OnPath&) const = default;
+};
+
 /// Walked tasks in their order, and the loops that were folded among them.
 class StartLog {
  public:
@@ -37,10 +44,9 @@ class StartLog {
   Ticks start(std::int32_t number) const { return starts_[number].start; }
 
   /// Goes back from the end of the run, which walked task number `end.by` made so late, to its beginning, and
-  /// gives for each of `tasks` tasks for how many ticks it was what the end waited for. In a loop that was
-  /// folded the way through the period counts for all of its repetitions. What is missing to `end` is the
-  /// host's call.
-  std::vector<std::int64_t> ticks_on_path(Moment end, std::size_t tasks) const;
+  /// gives for each of `tasks` tasks when it was what the end waited for. In a loop that was folded the way
+  /// through the period counts for all of its repetitions. What is missing to `end` is the host's call.
+  std::vector<OnPath> on_path(Moment end, std::size_t tasks) const;
 
  private:
   struct Start {

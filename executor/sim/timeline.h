@@ -163,9 +163,12 @@ struct PathPart {
   Activity activity = Activity::Compute;
   std::string name = {};  ///< the op that computes, or what moves
   double seconds = 0;     ///< of the run, in which nothing else would have let it end earlier
-  double step_seconds = 0;
-  double step_bytes = 0;  ///< that one step moves; 0 of a compute
+  double times = 0;       ///< that a step of them was what was waited for
+  double step_bytes = 0;  ///< that one step moves, the mean of all; 0 of a compute
   int receiver = -1;      ///< of an exchange, the processor that gets most
+
+  /// Of one step, with what its link still had to do when the next one came.
+  double step_seconds() const { return times > 0 ? seconds / times : 0; }
 };
 
 /// Iterations that repeat a steady state are not in `events` and the memory curves (their time counts, and

@@ -15,7 +15,7 @@ sim::PathPart part(int processor, Activity activity, const std::string& name, do
           .activity = activity,
           .name = name,
           .seconds = seconds,
-          .step_seconds = seconds,
+          .times = 1,
           .step_bytes = bytes};
 }
 

@@ -61,6 +61,8 @@ TEST(Path, CountsTheSteadyPartOfAFoldedLoopAsOftenAsItRuns) {
   ASSERT_FALSE(timeline.path.empty());
   EXPECT_EQ(timeline.path[0].name, "slow");
   EXPECT_NEAR(timeline.path[0].seconds / kMicro, 9000, 20);
+  EXPECT_NEAR(timeline.path[0].times, 1000, 2);
+  EXPECT_NEAR(timeline.path[0].step_seconds() / kMicro, 9, 1e-6);
   EXPECT_NEAR(sum_of(timeline), timeline.makespan, 1e-12);
 }
 
