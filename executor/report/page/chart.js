@@ -21,8 +21,9 @@ const axisFigure = (value) =>
     ? `${Number(value.toPrecision(4))}`
     : value.toExponential(2);
 
-/// `lines`: {name, colour, dash?, points: pairs of numbers}. Values that are no numbers are left out.
-export function chart({title, lines, from = "step"}) {
+/// `lines`: {name, colour, dash?, points: pairs of numbers}. Values that are no numbers are left out. Steps are those up to
+/// `last`, and where they begin, so that charts below each other have them in the same place; `figure` writes a value.
+export function chart({title, lines, last, figure = axisFigure, from = "step"}) {
   const drawn = lines
     .map((line) => ({
       ...line,
@@ -41,7 +42,8 @@ export function chart({title, lines, from = "step"}) {
     const room = Math.abs(low) > 0 ? 0.1 * Math.abs(low) : 0.5;
     return high > low ? [low, high] : [low - room, high + room];
   };
-  const [[left, right], [low, high]] = [range(0), range(1)];
+  const [low, high] = range(1);
+  const [left, right] = last > 1 ? [1, last] : range(0);
   const x = (value) =>
     kChartEdge.left + ((value - left) / (right - left)) * (kChartWidth - kChartEdge.left - kChartEdge.right);
   const y = (value) =>
@@ -49,7 +51,7 @@ export function chart({title, lines, from = "step"}) {
   const drawing = svg("svg", {
     viewBox: `0 0 ${kChartWidth} ${kChartHeight}`,
     role: "img",
-    "aria-label": `${title}: ${drawn.map((line) => `${line.name} from ${axisFigure(line.points[0][1])} to ${axisFigure(line.points[line.points.length - 1][1])}`).join("; ")}`,
+    "aria-label": `${title}: ${drawn.map((line) => `${line.name} from ${figure(line.points[0][1])} to ${figure(line.points[line.points.length - 1][1])}`).join("; ")}`,
     class: "chart",
   });
   for (const value of roundTicks(low, high, 5)) {
@@ -61,7 +63,7 @@ export function chart({title, lines, from = "step"}) {
         y2: y(value),
         class: "grid",
       }),
-      svg("text", {x: kChartEdge.left - 6, y: y(value) + 4, "text-anchor": "end"}, axisFigure(value)),
+      svg("text", {x: kChartEdge.left - 6, y: y(value) + 4, "text-anchor": "end"}, figure(value)),
     );
   }
   for (const step of roundTicks(left, right, 8).filter(Number.isInteger))

@@ -4,7 +4,8 @@ import {stackedBars} from "./bars.js";
 import {kBusy} from "./colours.js";
 import {el, section, svg} from "./dom.js";
 import {memoryBars} from "./memory.js";
-import {facts, memoryShare, originOfComparison, timeBars, whatIfs} from "./overview.js";
+import {facts, originOfComparison, timeBars, whatIfs} from "./overview.js";
+import {memoryShare} from "./processors.js";
 import {byteCount, duration, percentage, rate, shortText} from "./format.js";
 import {unfolded} from "./run_data.js";
 import {table} from "./table.js";
@@ -118,6 +119,7 @@ function points(rows, picked, pick) {
       class: "front",
     }),
   );
+  const names = [];
   for (const row of shown) {
     const place = picked.indexOf(row.number);
     const point = svg(
@@ -141,6 +143,13 @@ function points(rows, picked, pick) {
       ),
     );
     drawing.append(point);
+    if (place >= 0) names.push(row);
+  }
+  // The two that are picked have their names beside them, on the side that has room.
+  for (const row of names) {
+    const isLeft = x(row.time) < kPointsWidth / 2;
+    const label = {x: x(row.time) + (isLeft ? 15 : -15), y: y(row.memory) - 9, class: "name"};
+    drawing.append(svg("text", {...label, "text-anchor": isLeft ? "start" : "end"}, shortText(row.name, 44)));
   }
   return drawing;
 }
@@ -195,6 +204,7 @@ export function comparisonPage(data) {
     .filter(([one]) => one.run)
     .map(([one, i]) => figures(one, i));
   const refused = strategies.filter((one) => one.refused);
+  const isComputed = rows.some((row) => row.difference !== undefined);
   const front = new Set(paretoFront(rows).map((row) => row.number));
   const picture = el("div");
   const sides = el("div", {class: "sides"});
@@ -270,7 +280,7 @@ export function comparisonPage(data) {
       },
       {head: "best in time or memory", value: (row) => (front.has(row.number) ? "yes" : "")},
       {head: "bytes sent", value: (row) => row.run.bytesSent, text: (row) => byteCount(row.run.bytesSent)},
-      {
+      isComputed && {
         head: "difference",
         value: (row) => row.difference ?? -1,
         text: (row) =>
@@ -280,7 +290,7 @@ export function comparisonPage(data) {
               ? "none"
               : row.difference.toExponential(1),
       },
-    ],
+    ].filter(Boolean),
   });
   return [
     el("pre", {class: "verdict"}, withWholeFlags(data.verdict.trimEnd())),

@@ -8,28 +8,36 @@ export function duration(seconds) {
     [1e-6, "us"],
     [1e-9, "ns"],
   ];
-  const [size, unit] = units.find(([one]) => Math.abs(seconds) >= one) ?? [1e-9, "ns"];
-  return seconds === 0 ? "0 s" : `${(seconds / size).toPrecision(3).replace(/e\+?(\d+)/, "e$1")} ${unit}`;
+  if (seconds === 0) return "0 s";
+  // What three digits round up to a thousand is one of the next unit.
+  const [size, unit] = units.find(([one]) => Math.abs(seconds) >= 0.9995 * one) ?? [1e-9, "ns"];
+  const number = seconds / size;
+  return `${Math.abs(number) < 999.5 ? number.toPrecision(3) : count(Math.round(number))} ${unit}`;
 }
 
-function scaled(count, step, units) {
+/// "1,024"
+export function count(number) {
+  return number.toLocaleString("en-US");
+}
+
+function scaled(size, step, units) {
   let unit = 0;
-  while (Math.abs(count) >= step && unit + 1 < units.length) {
-    count /= step;
+  while (Math.abs(size) >= step && unit + 1 < units.length) {
+    size /= step;
     ++unit;
   }
-  return [count, units[unit]];
+  return [size, units[unit]];
 }
 
 /// "1.50 MiB"
-export function byteCount(count) {
-  const [size, unit] = scaled(count, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
+export function byteCount(bytes) {
+  const [size, unit] = scaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]);
   return unit === "B" ? `${Math.round(size)} B` : `${size.toFixed(2)} ${unit}`;
 }
 
 /// "4.09 G"
-export function quantity(count) {
-  const [size, unit] = scaled(count, 1000, ["", "k", "M", "G", "T", "P"]);
+export function quantity(number) {
+  const [size, unit] = scaled(number, 1000, ["", "k", "M", "G", "T", "P"]);
   return unit === "" ? `${Math.round(size * 100) / 100}` : `${size.toFixed(2)} ${unit}`;
 }
 

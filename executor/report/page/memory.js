@@ -4,7 +4,7 @@ import {choice, colour, el, picture, section} from "./dom.js";
 import {stackedBars} from "./bars.js";
 import {kHoldings} from "./colours.js";
 import {byteCount, duration} from "./format.js";
-import {alikeProcessors, processorLabel, processorWord} from "./processors.js";
+import {alikeProcessors, memoryShare, processorLabel, processorWord} from "./processors.js";
 import {table} from "./table.js";
 import {drawByteTicks, timeTicks} from "./ticks.js";
 import {setView, viewOf} from "./view.js";
@@ -164,8 +164,9 @@ function curveOf(report, data, group) {
 /// What memory is at its peak, a bar a processor.
 export function memoryBars(report, name = "memory") {
   const highest = Math.max(...report.processors.map((one) => one.memory.peak));
+  const [, longest] = memoryShare(report);
   const partsOf = (one) => kHoldings.map(([key]) => one.memory[key] ?? 0);
-  return stackedBars({
+  const bars = stackedBars({
     name,
     caption: "Memory of each processor at its peak",
     kinds: kHoldings,
@@ -177,6 +178,7 @@ export function memoryBars(report, name = "memory") {
       parts: one.parts,
     })),
   });
+  return el("div", {}, el("p", {class: "note"}, `At most ${longest}.`), bars);
 }
 
 function largestTable(report) {

@@ -1,5 +1,5 @@
 // The model as nested boxes: processors, their layers, the ops of these; what crosses stands between and in tables.
-import {el, section} from "./dom.js";
+import {breakable, el, section} from "./dom.js";
 import {byteCount, duration, percentage, shortText} from "./format.js";
 import {processorWord} from "./processors.js";
 import {table} from "./table.js";
@@ -16,6 +16,9 @@ function byKey(list, keyOf) {
   }
   return groups;
 }
+
+// An op of no layer is one by itself.
+const layerOf = (op) => op.layer || op.name || op.type;
 
 const secondsOf = (ops) => ops.reduce((sum, op) => sum + op.seconds, 0);
 
@@ -40,7 +43,7 @@ function layerBox(name, ops, whole, darkest) {
     el(
       "summary",
       {title: name.slice(0, 300)},
-      shortText(name, 36),
+      breakable(shortText(name, 36)),
       el("span", {class: "quiet"}, ` ${duration(secondsOf(ops))}, ${percentage(share)}`),
     ),
   );
@@ -130,11 +133,11 @@ function matrix(crossings) {
 export function modelPart(report) {
   const processors = [...byKey(report.ops, (op) => op.processor)].sort(([a], [b]) => a - b);
   const darkest = Math.max(
-    ...processors.flatMap(([, ops]) => [...byKey(ops, (op) => op.layer).values()].map(secondsOf)),
+    ...processors.flatMap(([, ops]) => [...byKey(ops, layerOf).values()].map(secondsOf)),
     Number.MIN_VALUE,
   );
   const boxes = processors.slice(0, kMostBoxes).flatMap(([number, ops], i) => {
-    const layers = [...byKey(ops, (op) => op.layer || "(no layer)")];
+    const layers = [...byKey(ops, layerOf)];
     const next = processors[i + 1]?.[0];
     const blocks = [...new Set(ops.map((op) => op.block))];
     return [
@@ -205,7 +208,7 @@ export function modelPart(report) {
         ? el("p", {class: "note"}, "Nothing goes over a link.")
         : table({
             name: "links",
-            caption: "Links, over all replicas",
+            caption: "Links, over all replicas; what has no link of its own goes over those of others",
             rows: report.links,
             sort: [2, -1],
             filter: (link) => link.name,

@@ -2,9 +2,10 @@
 import {el, section} from "./dom.js";
 import {stackedBars} from "./bars.js";
 import {kBusy} from "./colours.js";
-import {byteCount, duration, percentage, printable, rate} from "./format.js";
+import {byteCount, count, duration, percentage, printable, rate} from "./format.js";
 import {phasesSection} from "./phases.js";
-import {alikeProcessors, processorLabel, processorWord} from "./processors.js";
+import {alikeProcessors, memoryShare, processorLabel, processorWord} from "./processors.js";
+import {shareOfCall} from "./run_data.js";
 import {table} from "./table.js";
 import {mostlyBehind, saysBehindWhom, timeKinds, timeParts, waitNotes} from "./waits.js";
 
@@ -12,19 +13,36 @@ function fact(name, value) {
   return el("div", {class: "fact"}, el("dt", {}, name), el("dd", {}, value));
 }
 
-/// The fullest processor's share of its memory.
-export function memoryShare(report) {
-  const {memory} = report.processors[report.fullestProcessor];
-  const share = memory.capacity > 0 ? memory.peak / memory.capacity : 0;
-  return [
-    share,
-    `${byteCount(memory.peak)} of ${byteCount(memory.capacity)} on ${processorWord()} ${report.fullestProcessor}`,
-  ];
-}
-
 function verdict(report) {
   if (!report.fits) return `This does not fit: ${report.bottleneck} takes more than there is.`;
   return report.cause === "" ? "The step takes no time." : `${report.cause}.`;
+}
+
+const kWorthSaying = 1.01; // times as many samples per second
+
+// What helps most of the strategy, or of the machine; undefined where nothing does.
+function mostHelpful(list, isOfMachine) {
+  return list
+    .filter((one) => (one.of === "device") === isOfMachine && one.fits && one.times > kWorthSaying)
+    .sort((a, b) => b.times - a.times)[0];
+}
+
+/// What would help most, as sentences; nothing where nothing was tried.
+function advice(report) {
+  const list = report.whatIf ?? [];
+  if (list.length === 0) return null;
+  const typed = mostHelpful(list, false);
+  const machine = mostHelpful(list, true);
+  return el(
+    "p",
+    {class: "advice"},
+    typed ? "What would help most: " : "None of the changes below helps.",
+    typed ? el("code", {}, printable(typed.change)) : null,
+    typed ? ` gives ${typed.times.toFixed(2)} times as many samples per second.` : null,
+    machine
+      ? ` Of the machine, ${machine.change} counts most: doubled, ${machine.times.toFixed(2)} times as many.`
+      : null,
+  );
 }
 
 /// Facts, as a list.
@@ -45,12 +63,12 @@ export function facts(report) {
     fact(
       "processors",
       report.replicas > 1
-        ? `${processors} (${report.replicas} replicas of ${report.processorsPerReplica})`
-        : `${processors}`,
+        ? `${count(processors)} (${count(report.replicas)} replicas of ${count(report.processorsPerReplica)})`
+        : count(processors),
     ),
     fact(
       "micro-batches a step",
-      `${report.microBatches} of ${report.samplesPerMicroBatch} sample${report.samplesPerMicroBatch === 1 ? "" : "s"}`,
+      `${count(report.microBatches)} of ${count(report.samplesPerMicroBatch)} sample${report.samplesPerMicroBatch === 1 ? "" : "s"}`,
     ),
     fact(
       "numbers",
@@ -84,11 +102,6 @@ export function timeBars(report, name = "time") {
   });
 }
 
-// What is no part of the path.
-function shareOfCall(report) {
-  return Math.max(0, 1 - report.path.reduce((sum, part) => sum + part.share, 0));
-}
-
 function pathTable(report) {
   return table({
     name: "path",
@@ -110,6 +123,7 @@ function pathTable(report) {
         bar: (part) => part.share,
       },
       {head: "time", value: (part) => part.seconds, text: (part) => duration(part.seconds)},
+      {head: "times", value: (part) => part.times, text: (part) => count(Math.round(part.times))},
       {head: "once", value: (part) => part.stepSeconds, text: (part) => duration(part.stepSeconds)},
       {
         head: "bytes",
@@ -125,7 +139,8 @@ const kMostToType = 1000; // letters: flags are there to be typed
 /// Changes that were clocked. Of a machine what is doubled, of a strategy its flags.
 export function whatIfs(list, name = "what-if") {
   if (!list || list.length === 0) return null;
-  const most = Math.max(...list.map((one) => one.times ?? 0), 1);
+  const gain = (one) => Math.max(0, (one.times ?? 0) - 1);
+  const most = Math.max(...list.map(gain), 0.01);
   return section(
     "What would help, by the clock",
     table({
@@ -143,7 +158,7 @@ export function whatIfs(list, name = "what-if") {
           head: "times as many samples/s",
           value: (one) => one.times ?? 0,
           text: (one) => (one.refused ? "" : one.times.toFixed(2)),
-          bar: (one) => (one.times ?? 0) / most,
+          bar: (one) => gain(one) / most,
         },
         {
           head: "samples/s",
@@ -169,15 +184,20 @@ function namedValues(object) {
   return Object.entries(object ?? {}).map(([name, value]) => ({name, value: plain(value)}));
 }
 
-/// The machine's numbers with their sources.
+/// The machine's numbers with their sources, to be opened.
 function machineTable(report) {
-  return table({
-    name: "machine",
-    caption: "The machine, as podium info --device prints it, with the source of each number (docs/cost-model.md)",
-    rows: namedValues(report.machine),
-    columns: [...kNamedValues, {head: "source", value: (row) => report.machineSources?.[row.name] ?? ""}],
-    filter: (row) => row.name,
-  });
+  return el(
+    "details",
+    {},
+    el("summary", {}, "the machine's numbers and the source of each"),
+    table({
+      name: "machine",
+      caption: "The machine, as podium info --device prints it, with the source of each number (docs/cost-model.md)",
+      rows: namedValues(report.machine),
+      columns: [...kNamedValues, {head: "source", value: (row) => report.machineSources?.[row.name] ?? ""}],
+      filter: (row) => row.name,
+    }),
+  );
 }
 
 /// What tells the model's file from others, as a sentence; nothing where it is not known.
@@ -222,6 +242,7 @@ function provenance(report) {
 export function overview(report) {
   return [
     el("p", {class: report.fits ? "verdict" : "verdict bad"}, verdict(report)),
+    advice(report),
     facts(report),
     section(
       "Where the time goes",

@@ -1,5 +1,5 @@
 // What the machine's processors are called: one page is of one machine.
-import {ranges} from "./format.js";
+import {byteCount, count, ranges} from "./format.js";
 
 let word = "ipu";
 
@@ -13,10 +13,20 @@ export function callProcessors(kind) {
   word = kind ?? word;
 }
 
-/// "gpu 3", "gpu 4-1023 (1020 alike)"
+/// "gpu 3", "gpu 4-1023 (1,020 alike)"
 export function processorLabel(processors) {
-  const alike = processors.length > 1 ? ` (${processors.length} alike)` : "";
+  const alike = processors.length > 1 ? ` (${count(processors.length)} alike)` : "";
   return `${word} ${ranges(processors)}${alike}`;
+}
+
+/// The fullest processor's share of its memory.
+export function memoryShare(report) {
+  const {memory} = report.processors[report.fullestProcessor];
+  const share = memory.capacity > 0 ? memory.peak / memory.capacity : 0;
+  return [
+    share,
+    `${byteCount(memory.peak)} of ${byteCount(memory.capacity)} on ${word} ${report.fullestProcessor}`,
+  ];
 }
 
 const kMostGroups = 32;

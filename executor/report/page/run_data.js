@@ -16,7 +16,12 @@ export function unfolded(report) {
   return {...report, processors, ops: each(report.ops ? objectsOf(report.ops) : [])};
 }
 
-/// "ipu 3", "ipu 4-1023 (1020 alike) io"
+/// The share of the step that is no part of the path.
+export function shareOfCall(report) {
+  return Math.max(0, 1 - report.path.reduce((sum, part) => sum + part.share, 0));
+}
+
+/// "ipu 3", "ipu 4-1023 (1,020 alike) io"
 export function laneLabel(lane) {
   return `${processorLabel(lane.processors)}${lane.lane === "io" ? " io" : ""}`;
 }

@@ -3,7 +3,7 @@
 import {choice, el, picture, section, tick} from "./dom.js";
 import {colourOf, kBusy} from "./colours.js";
 import {byteCount, duration, shortText} from "./format.js";
-import {eventLabel, readTimeline} from "./run_data.js";
+import {eventLabel, readTimeline, shareOfCall} from "./run_data.js";
 import {firstAfter, kAxis, kGutter, kLane, TimelineDrawing} from "./timeline_drawing.js";
 import {eventTable, nanosText, opTable} from "./timeline_tables.js";
 import {onView, setView, viewOf} from "./view.js";
@@ -11,8 +11,8 @@ import {onView, setView, viewOf} from "./view.js";
 const kHighest = 560;
 
 class TimelineView {
-  constructor(packed) {
-    this.timeline = readTimeline(packed);
+  constructor(packed, call) {
+    this.timeline = {...readTimeline(packed), call};
     this.drawing = new TimelineDrawing(this);
     this.modes = {
       activity: (event) => kBusy[event.activity][2],
@@ -290,7 +290,8 @@ class TimelineView {
 
 /// The timeline with its controls and tables.
 export function timelinePart(data) {
-  const view = new TimelineView(data.timeline);
+  const call = shareOfCall(data.report) * data.report.seconds * 1e9;
+  const view = new TimelineView(data.timeline, call);
   const set = (name, values) => {
     setView(values);
     view.readView();

@@ -48,6 +48,7 @@ export class TimelineDrawing {
       context.fillStyle = ink;
       context.fillText(lane.label.length > 24 ? `${lane.label.slice(0, 23)}…` : lane.label, 4, y + kLane / 2);
     });
+    this.nameCall(context, width);
     if (this.view.showArrows) this.drawArrows(context, width);
     if (this.view.selected) this.outline(context, this.view.selected, width, colour("accent"), 3);
     context.restore();
@@ -112,6 +113,15 @@ export class TimelineDrawing {
     fill();
     const pathColour = colour("path");
     for (const event of path) this.outline(context, event, width, pathColour, 2);
+  }
+
+  // Before the first step there is nothing but the host's call.
+  nameCall(context, width) {
+    const first = this.view.timeline.events.reduce((least, event) => Math.min(least, event.start), Infinity);
+    if (this.view.timeline.call < 0.9 * first) return;
+    const left = Math.max(kGutter, this.view.x(0, width));
+    const right = Math.min(width, this.view.x(this.view.timeline.call, width));
+    if (right - left > 100) this.text(context, "the host's call", left, right, this.view.y(0), colour("quiet"));
   }
 
   hatch(context, left, right, y) {

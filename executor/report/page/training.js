@@ -28,39 +28,49 @@ export function trainingPart(report) {
     ),
     section(
       "Training",
-      chart({
-        title: "loss",
-        lines: [
-          {name: "loss of a step", colour: colourOf(4), points: ofSteps("loss")},
-          {name: "mean of an epoch", colour: colourOf(0), points: ofEpochs("loss")},
-          {name: "held-out loss", colour: colourOf(5), dash: "6 3", points: ofEpochs("heldOutLoss")},
-        ],
-      }),
-      chart({
-        title: "accuracy",
-        lines: [
-          {name: "training", colour: colourOf(0), points: ofEpochs("accuracy")},
-          {name: "held out", colour: colourOf(5), dash: "6 3", points: ofEpochs("heldOutAccuracy")},
-        ],
-      }),
-      chart({
-        title: "learning rate",
-        lines: [{name: "learning rate", colour: colourOf(2), points: ofSteps("learningRate")}],
-      }),
-      chart({
-        title: "norm of all gradients",
-        lines: [{name: "before it is clipped", colour: colourOf(3), points: ofSteps("gradientNorm")}],
-      }),
-      chart({
-        title: "milliseconds on this machine",
-        lines: [
-          {
-            name: "a step",
-            colour: colourOf(7),
-            points: steps.map((step, i) => [i + 1, 1e3 * step.realSeconds]),
-          },
-        ],
-      }),
+      el(
+        "div",
+        {class: "charts"},
+        chart({
+          last: steps.length,
+          title: "loss",
+          lines: [
+            {name: "loss of a step", colour: colourOf(4), points: ofSteps("loss")},
+            {name: "mean of an epoch", colour: colourOf(0), points: ofEpochs("loss")},
+            {name: "held-out loss", colour: colourOf(5), dash: "6 3", points: ofEpochs("heldOutLoss")},
+          ],
+        }),
+        chart({
+          last: steps.length,
+          title: "accuracy",
+          figure: (share) => `${Number((100 * share).toPrecision(3))}%`,
+          lines: [
+            {name: "training", colour: colourOf(0), points: ofEpochs("accuracy")},
+            {name: "held out", colour: colourOf(5), dash: "6 3", points: ofEpochs("heldOutAccuracy")},
+          ],
+        }),
+        chart({
+          last: steps.length,
+          title: "learning rate",
+          lines: [{name: "learning rate", colour: colourOf(2), points: ofSteps("learningRate")}],
+        }),
+        chart({
+          last: steps.length,
+          title: "norm of all gradients",
+          lines: [{name: "before it is clipped", colour: colourOf(3), points: ofSteps("gradientNorm")}],
+        }),
+        chart({
+          last: steps.length,
+          title: "milliseconds on this machine",
+          lines: [
+            {
+              name: "a step",
+              colour: colourOf(7),
+              points: steps.map((step, i) => [i + 1, 1e3 * step.realSeconds]),
+            },
+          ],
+        }),
+      ),
       table({
         name: "epochs",
         caption: "Epochs",
