@@ -99,7 +99,7 @@ std::vector<FlagRow> data_flags() {
       {"expected",
        {Run},
        kData,
-       "DIR with output_N.pb to compare with",
+       "DIR with output_N.pb or NAME.npy to compare with, such as --output-dir of another run",
        Takes::Value,
        set_text(&Options::expected_folder)},
       {"report",

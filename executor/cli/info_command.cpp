@@ -48,7 +48,7 @@ std::vector<std::vector<std::string>> value_rows(const importer::Model& model, c
 void print_model(const std::string& path, const importer::Model& model, const importer::Sharding& sharding,
                  const report::ModelSummary& summary) {
   std::vector<std::vector<std::string>> rows{{"model", path}};
-  rows.push_back({"producer", model.info.producer});
+  if (!model.info.producer.empty()) rows.push_back({"producer", model.info.producer});
   std::string opsets = fmt::format("ir {}", model.info.ir_version);
   for (const auto& [domain, version] : model.info.opsets) {
     opsets += fmt::format(", {} {}", domain.empty() ? "ai.onnx" : domain, version);

@@ -30,16 +30,34 @@ std::string preview(const ir::Datum& datum) {
   return text + (datum.tensor.size() > kMostShown ? " ..." : "");
 }
 
+// A name may hold what no file's name can, or what would lead out of the folder.
+std::string file_of(const std::string& name) {
+  constexpr std::size_t kLongest = 200;  // file systems take 255 bytes, and the file has another name first
+  std::string file = ir::printable(name);
+  std::replace(file.begin(), file.end(), '/', '_');
+  if (file.size() > kLongest) file.resize(kLongest);
+  return ir::printable(file) + ".npy";
+}
+
+// As test cases have it, or as --output-dir writes it.
+std::string expected_file(const std::string& folder, std::size_t i, const std::string& name) {
+  const fs::path numbered = fs::path(folder) / fmt::format("output_{}.pb", i);
+  const fs::path named = fs::path(folder) / file_of(name);
+  for (const fs::path& file : {numbered, named}) {
+    if (ir::is_there(file)) return file.string();
+  }
+  throw Error("{}: no such file, nor {}, expected values of output '{}' needed", numbered.string(),
+              named.filename().string(), name);
+}
+
 OutputResult check_output(std::size_t i, const std::string& name, const ir::Datum& datum,
                           const Options& options, const importer::Signature& signature) {
   OutputResult result{.name = name, .type = type_of(datum)};
   if (options.verbose) result.preview = preview(datum);
   if (options.expected_folder.empty()) return result;
-  const fs::path file = fs::path(options.expected_folder) / fmt::format("output_{}.pb", i);
-  if (!ir::is_there(file))
-    throw Error("{}: no such file, expected values of output '{}' needed", file.string(), name);
+  const std::string file = expected_file(options.expected_folder, i, name);
   const ir::Type& declared = i < signature.outputs.size() ? signature.outputs[i].second : result.type;
-  const ir::Datum expected = in_precision(importer::read_tensor_file(file.string(), declared), options);
+  const ir::Datum expected = in_precision(importer::read_tensor_file(file, declared), options);
   result.compared = true;
   result.comparison =
       compare::compare_results(datum, expected, {options.relative, options.absolute, options.of_largest});
@@ -52,15 +70,6 @@ void check_savable(const std::string& name, const ir::Datum& datum) {
   if (is_numeric) return;
   throw Error("output '{}' is {}, only tensors of numbers are written as .npy", name,
               to_string(type_of(datum)));
-}
-
-// A name may hold what no file's name can, or what would lead out of the folder.
-std::string file_of(const std::string& name) {
-  constexpr std::size_t kLongest = 200;  // file systems take 255 bytes, and the file has another name first
-  std::string file = ir::printable(name);
-  std::replace(file.begin(), file.end(), '/', '_');
-  if (file.size() > kLongest) file.resize(kLongest);
-  return ir::printable(file) + ".npy";
 }
 
 void save(const std::string& folder, const std::string& name, const ir::Datum& datum) {

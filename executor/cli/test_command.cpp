@@ -45,6 +45,7 @@ std::vector<fs::path> find_cases(const std::vector<std::string>& paths) {
 
 std::string kind_of(const CaseResult& result) {
   if (result.output.empty()) return "cannot be run";
+  if (result.comparison.is_of_other_type) return "another type or shape";
   return result.comparison.is_rounding ? "rounding" : "other numbers";
 }
 
@@ -54,11 +55,11 @@ std::string failure_table(const std::vector<std::pair<std::string, CaseResult>>&
       {"failed", "looks like", "output", "differ", "error", "of largest"}};
   for (const auto& [name, result] : failures) {
     const compare::Comparison& comparison = result.comparison;
-    rows.push_back({name, kind_of(result)});
+    rows.push_back({name, kind_of(result), result.output});
     if (comparison.differing == 0) continue;
     const double share =
         comparison.largest_number > 0 ? comparison.largest_error / comparison.largest_number : 0;
-    for (std::string cell : {result.output, fmt::format("{}", comparison.differing),
+    for (std::string cell : {fmt::format("{}", comparison.differing),
                              fmt::format("{:.2g}", comparison.largest_error), fmt::format("{:.2g}", share)})
       rows.back().push_back(std::move(cell));
   }

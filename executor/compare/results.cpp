@@ -184,6 +184,7 @@ void compare_strings(const Tensor& found, const Tensor& expected, Comparison& re
 void compare_tensors(const Tensor& found, const Tensor& expected, const Tolerance& tolerance,
                      Comparison& result) {
   if (found.type() != expected.type() || found.dims() != expected.dims()) {
+    result.is_of_other_type = true;
     result.reason = fmt::format("{} found, {} expected", to_string(found.type_and_dims()),
                                 to_string(expected.type_and_dims()));
     return;
@@ -204,6 +205,7 @@ void compare_tensors(const Tensor& found, const Tensor& expected, const Toleranc
 void compare_into(const ir::Datum& found, const ir::Datum& expected, const Tolerance& tolerance,
                   Comparison& result) {
   if (found.holds != expected.holds) {
+    result.is_of_other_type = true;
     result.reason =
         fmt::format("{} found, {} expected", to_string(type_of(found)), to_string(type_of(expected)));
     return;
@@ -211,6 +213,7 @@ void compare_into(const ir::Datum& found, const ir::Datum& expected, const Toler
   if (found.is_tensor()) return compare_tensors(found.tensor, expected.tensor, tolerance, result);
   if (found.is_nothing()) return;
   if (found.items->size() != expected.items->size()) {
+    result.is_of_other_type = true;
     result.reason = fmt::format("{} items found, {} expected", found.items->size(), expected.items->size());
     return;
   }

@@ -15,11 +15,12 @@ struct Tolerance {
 };
 
 struct Comparison {
-  std::string reason = {};     ///< what differs, how many and the worst of them; empty when they agree
-  double largest_error = 0;    ///< of |found - expected| over all numbers
-  double largest_number = 0;   ///< of |expected|, where it is finite
-  std::int64_t differing = 0;  ///< elements beyond the tolerance
-  bool is_rounding = false;    ///< all that differs is a few units in the last place of the largest number
+  std::string reason = {};        ///< what differs, how many and the worst of them; empty when they agree
+  double largest_error = 0;       ///< of |found - expected| over all numbers
+  double largest_number = 0;      ///< of |expected|, where it is finite
+  std::int64_t differing = 0;     ///< elements beyond the tolerance
+  bool is_of_other_type = false;  ///< or shape, or number of items: no element is compared
+  bool is_rounding = false;       ///< all that differs is a few units in the last place of the largest number
   bool agrees() const { return reason.empty(); }
 };
 

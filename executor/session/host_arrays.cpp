@@ -49,6 +49,15 @@ void check_sequence(const HostTensor& input, const ir::Datum& given, int replica
               to_string(type_of(given)), needed, to_string(one));
 }
 
+// What to type where an array has other micro-batches than a step takes: " (--batches-per-step 5)".
+std::string flag_for(const ir::Datum& given, const ir::Type& one, int replicas) {
+  if (!given.is_tensor() || !one.is_tensor() || !one.is_static() || given.tensor.type() != one.element)
+    return "";
+  const std::int64_t of_batch = one.element_count() * replicas;
+  const bool are_whole = of_batch > 0 && given.tensor.size() > 0 && given.tensor.size() % of_batch == 0;
+  return are_whole ? fmt::format(" (--batches-per-step {})", given.tensor.size() / of_batch) : "";
+}
+
 // An array of several micro-batches: only the number of its elements counts.
 void check_array(const HostTensor& input, const ir::Datum& given, int replicas) {
   const ir::Type one = whole_type(input);
@@ -62,7 +71,7 @@ void check_array(const HostTensor& input, const ir::Datum& given, int replicas) 
   throw Error(
       "input '{}': {} elements found, {} needed: {} of a micro-batch x {} micro-batches x {} replicas{}",
       input.name, given.tensor.size(), needed, one.element_count(), input.micro_batches, replicas,
-      input.broadcast ? " (broadcast)" : "");
+      input.broadcast ? " (broadcast)" : flag_for(given, one, replicas));
 }
 
 }  // namespace
@@ -107,7 +116,8 @@ void check_input(const HostTensor& input, const ir::Datum& given, int all_replic
   if (input.micro_batches * replicas > 1) return check_array(input, given, replicas);
   const ir::Type type = whole_type(input);
   if (fits(type, given)) return;
-  throw Error("input '{}': {} found, {} needed", input.name, to_string(type_of(given)), to_string(type));
+  throw Error("input '{}': {} found, {} needed{}", input.name, to_string(type_of(given)), to_string(type),
+              flag_for(given, type, replicas));
 }
 
 ir::Datum first_if_apart(const HostTensor& input, const ir::Datum& given, int replicas) {

@@ -280,7 +280,9 @@ TEST(Run, TakesTheSamplesOfAllMicroBatchesAndReplicas) {
   expect_one_line(odd, 1);
   EXPECT_THAT(
       odd.err,
-      HasSubstr("78400 elements found, 9408 needed: 3136 of a micro-batch x 3 micro-batches x 1 replicas"));
+      HasSubstr("78400 elements found, 9408 needed: 3136 of a micro-batch x 3 micro-batches x 1 replicas "
+                "(--batches-per-step 25)\n"));
+  EXPECT_EQ(run_program(command + " --dim N=4 --batches-per-step 25").status, 0);
 }
 
 TEST(Info, DescribesAModel) {
@@ -369,6 +371,18 @@ TEST(Test, SaysWhichOutputDiffers) {
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("FAILED  case: output 'y': 28 of 60 elements differ, most at [1,0,0]: "),
                     HasSubstr("0 passed, 1 failed, 0 skipped\n")));
+}
+
+TEST(Test, TellsAnotherShapeFromOtherNumbersInItsTable) {
+  const TemporaryFolder folder;
+  const std::string nodes = "/usr/share/libonnx-testdata/data/node/";
+  std::filesystem::copy(nodes + "test_relu", folder.file("case"), std::filesystem::copy_options::recursive);
+  std::filesystem::copy_file(nodes + "test_matmul_3d/test_data_set_0/output_0.pb",
+                             folder.file("case/test_data_set_0/output_0.pb"),
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy(folder.file("case"), folder.file("other"), std::filesystem::copy_options::recursive);
+  const ProgramResult result = run_program("podium test --quiet " + folder.path());
+  EXPECT_THAT(result.out, HasSubstr("\ncase    another type or shape  y"));
 }
 
 TEST(Test, RefusesAFolderWithoutCases) {
