@@ -100,9 +100,11 @@ std::vector<std::size_t> all_cuts(std::size_t ops, const std::vector<std::int32_
 void check_count(std::int64_t cuts, int parts) {
   IR_CHECK(parts > 0, "{} parts", parts);
   if (cuts + 1 >= parts) return;
-  throw CannotSplit(
-      "could not find enough splits for {} processors or phases: the model can be cut into {} part{} at most",
-      parts, cuts + 1, cuts == 0 ? "" : "s");
+  throw LacksCuts(
+      fmt::format(
+          "could not find enough splits for {} processors or phases: the model can be cut into {} part{} at most",
+          parts, cuts + 1, cuts == 0 ? "" : "s"),
+      static_cast<int>(cuts) + 1);
 }
 
 // The cuts that do not part the readers of a shared weight, as long as `needed` cuts remain.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/cannot_split.h"
 #include "ir/graph.h"
 
 namespace podium::annotate {
@@ -45,7 +46,14 @@ struct AutomaticOptions {
 // Each function gives the part of every op. Parts are contiguous in the order of the graph, and none is
 // empty. The largest part's time, and that of the largest exchange of processors, is the smallest possible
 // under the memory limit, and among cuts of equal time few bytes cross. Where no cut fits the limit, the
-// fullest processor holds as little as possible. Error when the graph has too few ops.
+// fullest processor holds as little as possible. LacksCuts when the graph has too few ops.
+
+/// The same, with the most parts that there can be.
+class LacksCuts : public CannotSplit {
+ public:
+  LacksCuts(const std::string& text, int most_parts) : CannotSplit(Error(text)), most(most_parts) {}
+  int most;
+};
 
 /// Processors that work one after the other.
 std::vector<int> shard(const ir::Graph& graph, const Costs& costs, const AutomaticOptions& options);

@@ -105,6 +105,24 @@ std::vector<int> parts_of(const ir::Graph& graph, annotate::AutomaticOptions wan
   return annotate::phases(graph, costs, wanted);
 }
 
+// The flag that asks for fewer parts, where a model cannot be cut into as many as were asked for.
+std::string flag_of_parts(const AnnotateOptions& options, int most) {
+  if (options.automatic == AutomaticPlacement::Phases) return fmt::format(" (--phases {})", most);
+  const bool has_stages = options.automatic == AutomaticPlacement::Pipeline;
+  const schedule::Layout layout = has_stages ? schedule_in(options).layout : schedule::Layout{};
+  const int of_processor = has_stages ? layout.stages() / layout.processors : 1;
+  return most < of_processor ? "" : fmt::format(" (--ipus {})", most / of_processor);
+}
+
+std::vector<int> placed(const ir::Graph& graph, annotate::AutomaticOptions wanted,
+                        const AnnotateOptions& options, const device::Device& device) {
+  try {
+    return parts_of(graph, std::move(wanted), options, device);
+  } catch (const annotate::LacksCuts& error) {
+    throw CannotSplit(Error("{}{}", error.what(), flag_of_parts(options, error.most)));
+  }
+}
+
 // An op without part is known before the run: it goes to its first reader.
 void fill_parts(const ir::Graph& graph, std::vector<int>& parts) {
   constexpr int kNobody = std::numeric_limits<int>::max();
@@ -125,7 +143,7 @@ void place_automatically(importer::Model& model, const AnnotateOptions& options,
   const SizedGraph sized = infer_sizes(model.graph);
   annotate::AutomaticOptions wanted;
   for (std::size_t op : sized.imported) wanted.units.push_back(model.nodes_of_ops[op]);
-  const std::vector<int> found = parts_of(sized.graph, std::move(wanted), options, device);
+  const std::vector<int> found = placed(sized.graph, std::move(wanted), options, device);
   std::vector<int> parts(model.graph.ops.size(), -1);
   for (std::size_t i = 0; i < found.size(); ++i) parts[sized.imported[i]] = found[i];
   fill_parts(model.graph, parts);

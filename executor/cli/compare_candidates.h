@@ -13,7 +13,8 @@ compare::Request request_of(const Options& options, const device::Device& device
                             const importer::Model& model, int micro_batches);
 
 /// Those of --strategies, else the sensible ones, each with as many replicas as were asked for, which the
-/// request gets; their notes are printed.
-std::vector<compare::Candidate> candidates_of(const Options& options, compare::Request& request);
+/// request gets; their notes are printed. Error for more processors than the device has.
+std::vector<compare::Candidate> candidates_of(const Options& options, const device::Device& device,
+                                              compare::Request& request);
 
 }  // namespace podium::cli

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <optional>
 
 #include "executor/cli/clocked_run.h"
 #include "executor/cli/contestants.h"
 #include "executor/cli/fingerprint.h"
+#include "executor/cli/machine.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/report_files.h"
@@ -199,8 +201,18 @@ bool none_parts(const std::vector<ComparedStrategy>& strategies) {
   return parts == 0;
 }
 
+using ClockElsewhere = std::function<sim::Timeline(const device::Device&)>;
+
+// The best one's, of which alone what-ifs are asked; the others give their Programs away.
+ClockElsewhere take_clock(std::vector<ComparedStrategy>& strategies) {
+  ClockElsewhere clock = std::move(strategies.front().clocked_on);
+  for (ComparedStrategy& one : strategies) one.clocked_on = nullptr;
+  return clock;
+}
+
 std::vector<report::WhatIf> what_ifs_of_best(const Options& options, const Contestants& contestants,
-                                             const std::vector<ComparedStrategy>& strategies) {
+                                             const std::vector<ComparedStrategy>& strategies,
+                                             ClockElsewhere clock) {
   constexpr std::size_t kMostOps = 6000;
   if (!any_fits(strategies)) return {};
   const auto best = std::find_if(contestants.candidates.begin(), contestants.candidates.end(),
@@ -209,15 +221,17 @@ std::vector<report::WhatIf> what_ifs_of_best(const Options& options, const Conte
   if (!explains(options, strategies.front().run, best->strategy, ops, kMostOps)) return {};
   Contestants around = contestants;
   around.request.processors = contestants.device.processors;
-  return what_ifs(around, *best, strategies.front().run);
+  auto elsewhere = on_better_machines(contestants.device, options, clock);
+  clock = nullptr;  // which gives the Program's memory to those of the what-ifs
+  return what_ifs(around, *best, strategies.front().run, std::move(elsewhere));
 }
 
-int finish(const Options& options, const Contestants& contestants,
-           std::vector<ComparedStrategy>& strategies) {
+int finish(const Options& options, const Contestants& contestants, std::vector<ComparedStrategy>& strategies,
+           ClockElsewhere clock) {
   const bool is_near = agree(strategies, options.relative);
   const bool agreed = none_parts(strategies) && is_near;
   if (any_fits(strategies))
-    strategies.front().run.what_ifs = what_ifs_of_best(options, contestants, strategies);
+    strategies.front().run.what_ifs = what_ifs_of_best(options, contestants, strategies, std::move(clock));
   report::ComparedModel model{.name = options.paths[0]};
   if (!options.report_file.empty() || !options.html_file.empty()) model.file = fingerprint(model.name);
   if (!options.report_file.empty())
@@ -257,6 +271,7 @@ Scaled best_over(int processors, const Options& options) {
   Scaled scaled{.processors = processors};
   if (!any_fits(compared)) return scaled;
   scaled.best = compared.front();
+  scaled.best->clocked_on = nullptr;
   scaled.rate = report::samples_per_second(scaled.best->run);
   scaled.command = command_of(one, scaled.best->run.options, options_file_of(one, 0, scaled.best->name),
                               contestants.assumed);
@@ -306,6 +321,11 @@ int compare_scaling(const Options& options) {
   if (!options.report_file.empty() || !options.html_file.empty()) {
     throw UsageError("compare: --report and --html tell of one number of processors, {} found for --ipus",
                      fmt::join(options.compare.processors, ","));
+  }
+  for (const int processors : options.compare.processors) {
+    Strategy strategy = options.session;
+    strategy.ipus = processors;
+    check_device(strategy, machine_of(options));
   }
   std::vector<Scaled> all;
   std::vector<ComparedStrategy> bests;
@@ -364,6 +384,7 @@ int execute_compare(const Options& options) {
   std::vector<ComparedStrategy> compared = clock(contestants, contestants.candidates, options);
   add_thrifty(contestants, compared, options);
   report::sort_best_first(compared);
+  ClockElsewhere clocked_on = take_clock(compared);
   const bool is_late =
       std::any_of(compared.begin(), compared.end(), [](const auto& one) { return one.needs_run; });
   if (!is_late) show_table(compared, options);
@@ -372,7 +393,7 @@ int execute_compare(const Options& options) {
   // What could not be run has its reason.
   for (ComparedStrategy& one : compared) one.needs_run = options.estimate && one.needs_run;
   if (is_late) show_table(compared, options);
-  return finish(options, contestants, compared);
+  return finish(options, contestants, compared, std::move(clocked_on));
 }
 
 }  // namespace podium::cli

@@ -32,8 +32,10 @@ compare::Setting setting_of(const compare::Setting& from, Trial trial, const dev
   compare::Setting setting = from;
   setting.device = device;
   setting.estimate = from.estimate || trial != Trial::Numbers;
-  setting.draws = from.draws && trial != Trial::WhatIf;
-  setting.bounds = trial != Trial::WhatIf;
+  const bool is_time_alone = trial == Trial::WhatIf || trial == Trial::Base;
+  setting.draws = from.draws && !is_time_alone;
+  setting.bounds = !is_time_alone;
+  setting.keeps_best = trial == Trial::Clock || trial == Trial::Base;
   if (setting.estimate) setting.oracle_steps = 0;
   return setting;
 }
@@ -101,7 +103,7 @@ Contestants for_training(const Options& options) {
 
 Contestants make_contestants(const Options& options) {
   Contestants contestants = make_trials(options, {});
-  contestants.candidates = candidates_of(options, contestants.request);
+  contestants.candidates = candidates_of(options, contestants.device, contestants.request);
   return contestants;
 }
 

@@ -13,8 +13,8 @@
 namespace podium::cli {
 
 /// Whether a candidate is only clocked, or its numbers are computed as well. Of a what-if there is the time
-/// alone: no sketch, no bound.
-enum class Trial : std::uint8_t { Clock, WhatIf, Numbers };
+/// alone: no sketch, no bound. The best that is clocked, or that is a base of what-ifs, keeps its session.
+enum class Trial : std::uint8_t { Clock, WhatIf, Base, Numbers };
 
 struct Contestants {
   compare::Request request = {};  ///< that the candidates answer

@@ -70,14 +70,9 @@ std::vector<WhatIf> what_ifs(const Contestants& contestants, const compare::Cand
   const auto variations = compare::variations(candidate, contestants.request, contestants.outputs);
   std::vector<compare::Candidate> tried;
   for (const compare::Variation& variation : variations) tried.push_back(variation.candidate);
-  if (elsewhere.empty()) {
-    tried.push_back(candidate);
-    for (const compare::BetterDevice& one : better) tried.back().also_on.push_back(one.device);
-  }
-  auto clocked = contestants.attempt(tried, Trial::WhatIf, contestants.device, nothing_to_say);
+  const auto clocked = contestants.attempt(tried, Trial::WhatIf, contestants.device, nothing_to_say);
   for (std::size_t i = 0; i < variations.size(); ++i)
     found.push_back(result_of(flags_text(variations[i].change), clocked[i], run));
-  if (elsewhere.empty()) elsewhere = std::move(clocked.back().elsewhere);
   report::RunReport doubled{.micro_batches = run.micro_batches,
                             .samples_per_micro_batch = run.samples_per_micro_batch};
   for (std::size_t i = 0; i < elsewhere.size(); ++i) {
@@ -88,6 +83,13 @@ std::vector<WhatIf> what_ifs(const Contestants& contestants, const compare::Cand
     return std::pair(!a.fits, -a.times) < std::pair(!b.fits, -b.times);
   });
   return found;
+}
+
+std::vector<sim::Timeline> on_better_machines(
+    const device::Device& device, const Options& options,
+    const std::function<sim::Timeline(const device::Device&)>& clock) {
+  if (!clock) return {};
+  return compare::clock_on(compare::better_devices(device), options.threads, clock);
 }
 
 std::string what_helps(const std::vector<WhatIf>& what_ifs) {
@@ -124,7 +126,7 @@ std::vector<sim::Timeline> on_better_machines(
     const std::function<sim::Timeline(const device::Device&)>& clock) {
   if (!options.estimate || !explains_run(options, run, ops)) return {};
   show_activity("clocking better machines", options);
-  return compare::clock_on(compare::better_devices(machine_of(options)), options.threads, clock);
+  return on_better_machines(machine_of(options), options, clock);
 }
 
 std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunReport& run, Task task,
@@ -141,6 +143,10 @@ std::vector<WhatIf> what_ifs_of_run(const Options& options, const report::RunRep
   candidate.strategy = read_option_document(run.options, "what if", notes);
   Contestants contestants = make_trials(wanted, candidate.strategy);
   contestants.request.processors = contestants.device.processors;
+  if (elsewhere.empty()) {
+    const auto base = contestants.attempt({candidate}, Trial::Base, contestants.device, nothing_to_say);
+    elsewhere = on_better_machines(contestants.device, options, base.front().clocked_on);
+  }
   return what_ifs(contestants, candidate, run, std::move(elsewhere));
 }
 

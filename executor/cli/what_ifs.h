@@ -11,10 +11,15 @@
 
 namespace podium::cli {
 
-/// Clocks every variation of the candidate, and the candidate on better machines, where `elsewhere` does not
-/// have that. The changes that fit and gain most come first.
+/// Clocks every variation of the candidate; `elsewhere` is what it does itself on better machines, in their
+/// order, or on none. The changes that fit and gain most come first.
 std::vector<report::WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,
-                                     const report::RunReport& run, std::vector<sim::Timeline> elsewhere = {});
+                                     const report::RunReport& run, std::vector<sim::Timeline> elsewhere);
+
+/// What what_ifs can be given: each better machine by `clock`, which may be absent: then none.
+std::vector<sim::Timeline> on_better_machines(
+    const device::Device& device, const Options& options,
+    const std::function<sim::Timeline(const device::Device&)>& clock);
 
 /// Whether a graph of so many ops is no larger than `most` on all devices that it is cut over, or --explain
 /// or a page asks: to clock a large one again and again would take longer than what it explains.

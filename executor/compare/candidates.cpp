@@ -112,20 +112,22 @@ Candidate cut_and_pipelined(const Request& request, Split split) {
 }
 
 // Phases with weights, and in training all that belongs to them, in streaming memory; on two processors that
-// take turns, or on one with IO tiles.
+// take turns, or on one, with IO tiles where it has them.
 Candidate phased(const Request& request, Split split) {
   const bool is_alone = split.processors == 1;
-  Candidate candidate = on(request, is_alone ? "phases on 1 with IO tiles" : "phases in turns on 2",
+  const bool takes_io_tiles = is_alone && has_io_tiles(request);
+  const std::string_view alone = takes_io_tiles ? "phases on 1 with IO tiles" : "phases on 1";
+  Candidate candidate = on(request, std::string(is_alone ? alone : "phases in turns on 2"),
                            VirtualGraphMode::ExecutionPhases, split);
   Strategy& strategy = candidate.strategy;
   strategy.phases = {.phases = phases_that_fit(request), .stages = split.processors};
   strategy.sync = SyncPattern::ReplicaAndLadder;
-  if (is_alone) strategy.io_tiles = sensible_io_tiles(request);
+  if (takes_io_tiles) strategy.io_tiles = sensible_io_tiles(request);
   for (const TensorKind& kind : kTensorKinds) {
     if (kind.settings != &Strategy::weights && request.task == Task::Inference) continue;
     ir::TensorLocation& location = (strategy.*kind.settings).location;
     location.storage = ir::Storage::OffChip;
-    if (is_alone) location.load_tiles = ir::TileSet::IO;
+    if (takes_io_tiles) location.load_tiles = ir::TileSet::IO;
   }
   return candidate;
 }
@@ -351,7 +353,10 @@ struct Entry {
 
 bool has_weights(const Request& request) { return request.weight_bytes > 0; }
 
-bool can_be_sliced(const Request& request) { return request.batch % slices_of(request) == 0; }
+// Slices come and go over IO tiles.
+bool can_be_sliced(const Request& request) {
+  return has_io_tiles(request) && request.batch % slices_of(request) == 0;
+}
 
 // Tokens are cut between the blocks over the devices of a weight, of which groups that share them out may
 // have one alone.
@@ -370,14 +375,14 @@ bool is_no_long_pipeline(const Request& request) { return request.processors <= 
 
 constexpr auto kInference = std::to_array<Entry>({
     {Over::One, one_processor},
-    {Over::One, one_processor, {overlapped_io}},
+    {Over::One, one_processor, {overlapped_io}, has_io_tiles},
     {Over::One, phased},
     {Over::Two, phased},
     {Over::Two, phased, {sliced}, can_be_sliced},
     {Over::All, sharded},
     {Over::All, pipelined, {few_batches}, is_no_long_pipeline},
     {Over::All, pipelined},
-    {Over::All, pipelined, {overlapped_io}},
+    {Over::All, pipelined, {overlapped_io}, has_io_tiles},
     {Over::Copies, one_processor},
     {Over::Copies, one_processor, {weights_sharded}, has_weights},
     {Over::Copies, one_processor_off_chip, {}, has_weights},
@@ -447,6 +452,15 @@ std::span<const Entry> entries(Task task) {
   return task == Task::Training ? std::span<const Entry>(kTraining) : kInference;
 }
 
+// A base that asks for it gets a refusal, which says more than an empty list.
+bool lacks_streaming_memory(const Request& request, const Strategy& strategy) {
+  if (has_streaming_memory(request)) return false;
+  return std::ranges::any_of(kTensorKinds, [&](const TensorKind& kind) {
+    const auto storage = [&](const Strategy& of) { return (of.*kind.settings).location.storage; };
+    return storage(strategy) != storage(request.base);
+  });
+}
+
 // The entries over the same processors from the first of `rest` on.
 std::span<const Entry> first_group(std::span<const Entry> rest) {
   const auto end = std::find_if(rest.begin(), rest.end(),
@@ -479,6 +493,7 @@ std::vector<Candidate> candidates_of(std::span<const Entry> rest, Request reques
       for (const Entry& entry : group) {
         if (entry.holds != nullptr && !entry.holds(request)) continue;
         Candidate candidate = candidate_of(entry, request, split);
+        if (lacks_streaming_memory(request, candidate.strategy)) continue;
         // As pairs and as all processors of a replica an entry may come twice.
         if (std::ranges::find(candidates, candidate.name, &Candidate::name) == candidates.end())
           candidates.push_back(std::move(candidate));

@@ -21,7 +21,6 @@ struct Candidate {
   nlohmann::json document = {};     ///< the strategy as an options file has it, for the report
   nlohmann::json annotations = {};  ///< rules as `podium annotate --from` reads them; null: the model's own
   std::string where = {};           ///< for errors: its name, of a file's also the file
-  std::vector<device::Device> also_on = {};  ///< where its Program is clocked, too, if it is only estimated
 };
 
 /// What candidates depend on.
@@ -35,8 +34,10 @@ struct Request {
   int ops = 1;             ///< of the graph: no strategy cuts it into more pieces
   std::int64_t batch = 1;  ///< samples of a micro-batch
   std::int64_t weight_bytes = 0;
-  std::int64_t memory_bytes = 0;                                   ///< of one processor
-  int tiles = 0;                                                   ///< of one processor
+  std::int64_t memory_bytes = 0;                            ///< of one processor
+  device::ProcessorKind kind = device::ProcessorKind::Ipu;  ///< others have no tiles for IO
+  int tiles = 0;                                            ///< of one processor
+  bool has_streaming_memory = true;
   TensorCuts tensor_cuts = {};                                     ///< that the model's blocks allow
   std::vector<importer::DeviceConfiguration> configurations = {};  ///< that the model declares
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "executor/compare/oracle.h"
@@ -86,22 +87,24 @@ void try_candidate(const InferenceContest& contest, const std::optional<Referenc
                    const PlainByLength& plain, const Candidate& candidate, ComparedStrategy& compared) {
   const Setting& setting = contest.setting;
   const auto start = WallClock::now();
-  InferenceSession session(placed(contest, candidate), {.seed = setting.seed,
-                                                        .threads = setting.threads,
-                                                        .optimized = true,
-                                                        .strategy = candidate.strategy,
-                                                        .device = setting.device,
-                                                        .clock = true,
-                                                        .events = setting.draws,
-                                                        .estimate = setting.estimate});
+  const auto held = std::make_shared<InferenceSession>(placed(contest, candidate),
+                                                       SessionOptions{.seed = setting.seed,
+                                                                      .threads = setting.threads,
+                                                                      .optimized = true,
+                                                                      .strategy = candidate.strategy,
+                                                                      .device = setting.device,
+                                                                      .clock = true,
+                                                                      .events = setting.draws,
+                                                                      .estimate = setting.estimate});
+  InferenceSession& session = *held;
   compared.run.prepare_seconds = seconds_since(start);
   if (reference && session.can_run()) run_numbers(session, *reference, candidate, compared);
   if (reference && session.can_run() && setting.oracle_steps > 0)
     compared.oracle = ask_oracle(contest, *reference, plain, candidate);
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();
-  for (const device::Device& device : candidate.also_on)
-    compared.elsewhere.push_back(session.clocked_on(device));
+  if (setting.keeps_best)
+    compared.clocked_on = [held](const device::Device& device) { return held->clocked_on(device); };
 }
 
 std::optional<ReferenceRun> run_reference(const InferenceContest& contest,

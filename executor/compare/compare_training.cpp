@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <tuple>
 
@@ -155,14 +156,15 @@ void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy
   importer::Model model = given_.model;
   apply_annotations(model, candidate, setting);
   auto start = WallClock::now();
-  TrainingSession session(model, given_.options({.seed = setting.seed,
-                                                 .threads = setting.threads,
-                                                 .strategy = candidate.strategy,
-                                                 .device = setting.device,
-                                                 .clock = true,
-                                                 .events = setting.draws,
-                                                 .estimate = setting.estimate,
-                                                 .bounds = setting.bounds}));
+  const auto held = std::make_shared<TrainingSession>(model, given_.options({.seed = setting.seed,
+                                                                             .threads = setting.threads,
+                                                                             .strategy = candidate.strategy,
+                                                                             .device = setting.device,
+                                                                             .clock = true,
+                                                                             .events = setting.draws,
+                                                                             .estimate = setting.estimate,
+                                                                             .bounds = setting.bounds}));
+  TrainingSession& session = *held;
   compared.run.prepare_seconds = seconds_since(start);
   if (session.can_run()) {
     start = WallClock::now();
@@ -174,8 +176,8 @@ void Contest::try_candidate(const Candidate& candidate, report::ComparedStrategy
   if (session.timeline() == nullptr) throw Error("cannot be clocked: {}", fmt::join(session.notes(), "; "));
   compared.run.timeline = *session.timeline();
   compared.run.bound = session.bound();
-  for (const device::Device& device : candidate.also_on)
-    compared.elsewhere.push_back(session.clocked_on(device));
+  if (setting.keeps_best)
+    compared.clocked_on = [held](const device::Device& device) { return held->clocked_on(device); };
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ int sensible_io_tiles(const Request& request) {
   return std::max(kFewestIoTiles, request.tiles / kIoShare / 2 * 2);
 }
 
+bool has_io_tiles(const Request& request) { return request.kind == device::ProcessorKind::Ipu; }
+
+bool has_streaming_memory(const Request& request) { return request.has_streaming_memory; }
+
 bool have_room(const Request& request, int processors) {
   return request.weight_bytes < processors * request.memory_bytes;
 }

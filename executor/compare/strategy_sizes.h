@@ -13,6 +13,9 @@ int micro_batches_of_step(const Request& request);
 /// An even number of phases of which four fit into a processor's memory: two in use, two on their way.
 int phases_that_fit(const Request& request);
 int sensible_io_tiles(const Request& request);
+/// Whether a processor has tiles that do nothing but input and output: only an IPU's are told what to do.
+bool has_io_tiles(const Request& request);
+bool has_streaming_memory(const Request& request);
 /// Whether so many processors together have room for the weights.
 bool have_room(const Request& request, int processors);
 /// Lengths of pipelines shorter than the whole, longest first: halves of it as long as the weights fit.

@@ -4,6 +4,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "annotate/rules.h"
 #include "executor/kernels/tools/thread_limit.h"
@@ -58,6 +59,22 @@ report::ComparedStrategy attempt(const Candidate& candidate, const Setting& sett
   return compared;
 }
 
+// The Programs of thirty strategies would be too many to keep.
+void keep_better(std::vector<report::ComparedStrategy>& compared, std::optional<std::size_t>& best,
+                 std::size_t next) {
+  const auto comes_before = [&](std::size_t a, std::size_t b) {
+    if (report::is_better(compared[a], compared[b])) return true;
+    return a < b && !report::is_better(compared[b], compared[a]);
+  };
+  if (!best) {
+    best = next;
+    return;
+  }
+  const bool is_next = comes_before(next, *best);
+  compared[is_next ? *best : next].clocked_on = nullptr;
+  if (is_next) best = next;
+}
+
 }  // namespace
 
 Request request_of(const device::Device& device, const importer::Model& model) {
@@ -67,7 +84,9 @@ Request request_of(const device::Device& device, const importer::Model& model) {
           .batch = samples_of(graph),
           .weight_bytes = static_cast<std::int64_t>(report::summarize(graph).parameter_bytes),
           .memory_bytes = device.memory_bytes(),
+          .kind = device.kind,
           .tiles = device.tiles,
+          .has_streaming_memory = device.streaming_load.bytes_per_second > 0,
           .tensor_cuts = tensor_cuts_of(model, std::min(device.processors, kMostCut)),
           .configurations = importer::read_sharding(model).configurations};
 }
@@ -88,6 +107,7 @@ std::vector<report::ComparedStrategy> attempt_all(
     const std::function<void(const Candidate&, report::ComparedStrategy&)>& run, const Advance& advance) {
   std::vector<report::ComparedStrategy> compared(candidates.size());
   std::mutex one_advances;
+  std::optional<std::size_t> best;
   std::exception_ptr failure;
   const auto has_failed = [&] {
     const std::lock_guard lock(one_advances);
@@ -99,6 +119,7 @@ std::vector<report::ComparedStrategy> attempt_all(
     try {
       compared[i] = attempt(candidates[i], setting, samples, of_candidate);
       const std::lock_guard lock(one_advances);
+      if (setting.keeps_best) keep_better(compared, best, i);
       advance(compared[i]);
     } catch (...) {
       const std::lock_guard lock(one_advances);

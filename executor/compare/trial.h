@@ -23,8 +23,11 @@ struct Setting {
   bool estimate = false;  ///< clock only
   bool draws = false;     ///< each timeline gets a sketch, for a page
   bool bounds = true;     ///< pipelines that train get their bounds
-  int oracle_steps = 0;   ///< that are followed op by op, where the numbers are computed
-  double tolerance = 0;   ///< of the oracle: how far weights may lie apart in the end
+  /// Of candidates that are only estimated the best keeps its session, to be clocked on other devices; of two
+  /// that are equal the one that comes first.
+  bool keeps_best = false;
+  int oracle_steps = 0;  ///< that are followed op by op, where the numbers are computed
+  double tolerance = 0;  ///< of the oracle: how far weights may lie apart in the end
 };
 
 /// What the device and the model say of candidates, beside the task and the base.

@@ -1,3 +1,6 @@
+// A variation is a row of kVariations: what it does to the strategy, and what a device has to have for it. A
+// better machine is the device with one of its rates doubled; a program is clocked on all of them side by
+// side.
 #include "executor/compare/variations.h"
 
 #include <algorithm>
@@ -16,8 +19,10 @@ struct Around {
   const std::vector<std::string>& outputs;
 };
 
-// Whether it applies, once it has changed the strategy.
-using Vary = bool (*)(Strategy&, const Around&);
+struct Vary {
+  bool (*apply)(Strategy&, const Around&);  ///< whether it applies, once it has changed the strategy
+  bool (*has_what_it_takes)(const Request&) = nullptr;  ///< of the device; absent: each has
+};
 
 // A line that names a hundred outputs nobody reads.
 bool vary_final_outputs(Strategy& strategy, const Around& around) {
@@ -45,10 +50,18 @@ bool vary_fewer_stages(Strategy& strategy, const Around& /*around*/) {
   return strategy.virtual_graph_mode == VirtualGraphMode::Auto && of_replica >= 4 && of_replica % 2 == 0;
 }
 
+// Where nobody said how many there are; 0 where the model's annotations alone do.
+int processors_of_replica(const Strategy& strategy) {
+  if (strategy.ipus > 0) return strategy.ipus / strategy.replicas;
+  if (strategy.virtual_graph_mode == VirtualGraphMode::ExecutionPhases) return strategy.phases.stages;
+  return strategy.virtual_graph_mode == VirtualGraphMode::Off ? 1 : 0;
+}
+
 bool vary_more_replicas(Strategy& strategy, const Around& around) {
-  strategy.ipus = 2 * std::max(strategy.ipus, strategy.replicas);
+  const int of_replica = processors_of_replica(strategy);
   strategy.replicas *= 2;
-  return strategy.ipus <= around.request.processors;
+  strategy.ipus = of_replica * strategy.replicas;
+  return std::max(strategy.ipus, strategy.replicas) <= around.request.processors;
 }
 
 bool vary_recomputed(Strategy& strategy, const Around& around) {
@@ -78,10 +91,30 @@ bool vary_overlapped(Strategy& strategy, const Around& around) {
   return true;
 }
 
-constexpr Vary kVariations[] = {vary_final_outputs, vary_more_micro_batches, vary_more_stages,
-                                vary_fewer_stages,  vary_more_replicas,      vary_recomputed,
-                                vary_kept,          vary_optimizer_off_chip, vary_weights_off_chip,
-                                vary_overlapped};
+constexpr Vary kVariations[] = {{vary_final_outputs},
+                                {vary_more_micro_batches},
+                                {vary_more_stages},
+                                {vary_fewer_stages},
+                                {vary_more_replicas},
+                                {vary_recomputed},
+                                {vary_kept},
+                                {vary_optimizer_off_chip, has_streaming_memory},
+                                {vary_weights_off_chip, has_streaming_memory},
+                                {vary_overlapped, has_io_tiles}};
+
+// What a processor's like units are called.
+std::string_view units_of(device::ProcessorKind kind) {
+  switch (kind) {
+    case device::ProcessorKind::Ipu:
+      return "tiles";
+    case device::ProcessorKind::Gpu:
+      return "multiprocessors";
+    case device::ProcessorKind::Tpu:
+    case device::ProcessorKind::Cpu:
+      return "cores";
+  }
+  IR_CHECK(false);
+}
 
 void double_rate(device::Link& link) { link.bytes_per_second *= 2; }
 
@@ -90,9 +123,10 @@ void double_rate(device::Link& link) { link.bytes_per_second *= 2; }
 std::vector<Variation> variations(const Candidate& from, const Request& request,
                                   const std::vector<std::string>& outputs) {
   std::vector<Variation> found;
-  for (const Vary vary : kVariations) {
+  for (const Vary& vary : kVariations) {
+    if (vary.has_what_it_takes != nullptr && !vary.has_what_it_takes(request)) continue;
     Candidate candidate = from;
-    if (!vary(candidate.strategy, {request, outputs}) || why_illegal(candidate.strategy)) continue;
+    if (!vary.apply(candidate.strategy, {request, outputs}) || why_illegal(candidate.strategy)) continue;
     nlohmann::json changed = write_options(candidate.strategy, from.strategy);
     if (changed.empty()) continue;
     candidate.document.merge_patch(changed);
@@ -115,7 +149,7 @@ std::vector<BetterDevice> better_devices(const device::Device& device) {
   double_rate(better[2].device.host_store);
   better[3].name = "the clock";
   better[3].device.clock_hertz *= 2;
-  better[4].name = "tiles";
+  better[4].name = units_of(device.kind);
   better[4].device.tiles *= 2;
   return better;
 }

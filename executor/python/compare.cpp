@@ -29,7 +29,7 @@ std::vector<Candidate> candidates_of(const Settings& settings, const std::string
                                      const importer::Model& model, int micro_batches) {
   if (strategies.empty()) {
     compare::Request request = cli::request_of(settings.options, settings.device, model, micro_batches);
-    return cli::candidates_of(settings.options, request);
+    return cli::candidates_of(settings.options, settings.device, request);
   }
   Notes notes;
   return compare::read_candidates(strategies, "strategies", settings.options.session_json, notes);

@@ -157,9 +157,10 @@ std::string change_of(const SampleTime& before, const SampleTime& after) {
 }  // namespace
 
 void sort_best_first(std::vector<ComparedStrategy>& strategies) {
-  std::stable_sort(strategies.begin(), strategies.end(),
-                   [](const ComparedStrategy& a, const ComparedStrategy& b) { return key(a) < key(b); });
+  std::stable_sort(strategies.begin(), strategies.end(), is_better);
 }
+
+bool is_better(const ComparedStrategy& a, const ComparedStrategy& b) { return key(a) < key(b); }
 
 std::string comparison_table(const std::vector<ComparedStrategy>& strategies, Columns columns,
                              std::size_t width) {

@@ -1,9 +1,11 @@
 // Strategies side by side: the table and the JSON of `podium compare` (fields: README.md in this folder).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "executor/device/device.h"
 #include "executor/report/oracle.h"
 #include "executor/report/report.h"
 #include "executor/report/sketch.h"
@@ -20,13 +22,16 @@ struct ComparedStrategy {
   std::optional<double> difference = {};
   std::optional<OracleVerdict> oracle = {};  ///< where values were followed op by op
   std::optional<Sketch> sketch = {};         ///< where a page is asked for
-  std::vector<sim::Timeline> elsewhere =
-      {};  ///< of the same Program on other devices, where these were named
+  /// Clocks its Program, which it keeps, on another device: of the best of those that are only estimated.
+  std::function<sim::Timeline(const device::Device&)> clocked_on = {};
 };
 
 /// Sorts strategies: those that fit by samples per second, most first; then those that do not fit by
 /// fullness, least first; then the refused ones. Equal ones keep their order.
 void sort_best_first(std::vector<ComparedStrategy>& strategies);
+
+/// Whether sort_best_first has `a` before `b`, and would wherever they stood.
+bool is_better(const ComparedStrategy& a, const ComparedStrategy& b);
 
 enum class Columns : std::uint8_t { Times, TimesAndTraffic };
 

@@ -300,17 +300,6 @@ void check_inference(const Strategy& strategy) {
   }
 }
 
-void check_device(const Strategy& strategy, const device::Device& device) {
-  if (strategy.ipus > device.processors) {
-    throw Error("numIPUs: {} found, device '{}' has {}{}", strategy.ipus, device.name, device.processors,
-                flags_for_processors(strategy, strategy.ipus, device));
-  }
-  if (strategy.io_tiles >= device.tiles) {
-    throw Error("numIOTiles: {} found, fewer than the {} tiles of a processor of device '{}' needed",
-                strategy.io_tiles, device.tiles, device.name);
-  }
-}
-
 void turn_off_sharding(Strategy& strategy, Notes& notes) {
   const auto turn_off = [&](const TensorKind& kind, const std::string& why) {
     bool& sharded = (strategy.*kind.settings).location.sharded;
@@ -483,7 +472,24 @@ std::string flags_for_processors(const Strategy& strategy, std::int64_t needed,
     if (larger.empty()) return "";
     flags += " --device " + larger;
   }
-  return flags.empty() ? "" : fmt::format(" ({})", flags.substr(1));
+  return flags.empty() ? "" : flags.substr(1);
+}
+
+std::string advice_for_processors(const Strategy& strategy, std::int64_t needed,
+                                  const device::Device& device) {
+  const std::string flags = flags_for_processors(strategy, needed, device);
+  return flags.empty() ? "" : fmt::format(" ({})", flags);
+}
+
+void check_device(const Strategy& strategy, const device::Device& device) {
+  if (strategy.ipus > device.processors) {
+    throw Error("numIPUs: {} found, device '{}' has {}{}", strategy.ipus, device.name, device.processors,
+                advice_for_processors(strategy, strategy.ipus, device));
+  }
+  if (strategy.io_tiles >= device.tiles) {
+    throw Error("numIOTiles: {} found, fewer than the {} tiles of a processor of device '{}' needed",
+                strategy.io_tiles, device.tiles, device.name);
+  }
 }
 
 void check_processors(const Strategy& strategy, std::int64_t of_replica, const device::Device& device) {
@@ -493,7 +499,7 @@ void check_processors(const Strategy& strategy, std::int64_t of_replica, const d
     throw Error("{} processor{} found ({}), {} needed: {} a replica, replicatedGraphCount {}{}", found,
                 found == 1 ? "" : "s",
                 strategy.ipus > 0 ? "numIPUs" : fmt::format("device '{}'", device.name), needed, of_replica,
-                strategy.replicas, flags_for_processors(strategy, needed, device));
+                strategy.replicas, advice_for_processors(strategy, needed, device));
   }
 }
 

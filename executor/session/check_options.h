@@ -42,9 +42,15 @@ Strategy check_options(Strategy strategy, const device::Device& device, Task tas
 /// Error when a location is given for a tensor that the model does not have.
 void check_overrides(const Strategy& strategy, const ir::Graph& graph);
 
-/// What to type where so many processors are needed: " (--ipus 16 --device ipu-pod16)". Empty where nobody
-/// knows a machine that has them.
+/// What to type where so many processors are needed: "--ipus 16 --device ipu-pod16". Empty where nobody knows
+/// a machine that has them.
 std::string flags_for_processors(const Strategy& strategy, std::int64_t needed, const device::Device& device);
+/// The same at the end of a message: " (--ipus 16)", or nothing.
+std::string advice_for_processors(const Strategy& strategy, std::int64_t needed,
+                                  const device::Device& device);
+
+/// Error for more processors than the device has, and for more IO tiles than a processor has.
+void check_device(const Strategy& strategy, const device::Device& device);
 
 /// Error when replicas of so many processors need more than there are.
 void check_processors(const Strategy& strategy, std::int64_t of_replica, const device::Device& device);

@@ -146,6 +146,14 @@ void pipeline_by_cost(ir::Graph& graph, const Strategy& strategy, const annotate
   }
 }
 
+// What to type where a model has fewer parts than there are processors. Here nobody knows how many devices of
+// a configuration a processor stands for.
+std::string fewer_processors(const Strategy& strategy, int parts) {
+  const std::int64_t stages = strategy.pipelining ? parts / chunks_of(strategy) : parts;
+  if (!strategy.device_configuration.empty() || stages < (strategy.pipelining ? 2 : 1)) return "";
+  return fmt::format(" (--ipus {})", stages * strategy.replicas * strategy.tensor_parallel.group());
+}
+
 void place_by_cost(ir::Graph& graph, const Strategy& strategy, const device::Device& device,
                    const TrainingMemory& training) {
   const int processors = (strategy.ipus > 0 ? strategy.ipus : device.processors) / strategy.replicas;
@@ -155,15 +163,17 @@ void place_by_cost(ir::Graph& graph, const Strategy& strategy, const device::Dev
   annotate::AutomaticOptions automatic{.parts = processors,
                                        .memory_bytes = device.memory_bytes(),
                                        .seconds_per_byte = sim::seconds_per_byte(device)};
-  std::vector<int> parts;
   if (!strategy.virtual_graph_split_ratios.empty()) {
-    parts = annotate::split_by_ratio(graph, costs, strategy.virtual_graph_split_ratios, processors);
-  } else if (strategy.pipelining) {
-    return pipeline_by_cost(graph, strategy, costs, automatic);
-  } else {
-    parts = annotate::shard(graph, costs, automatic);
+    const auto& ratios = strategy.virtual_graph_split_ratios;
+    return annotate::write_parts(graph, annotate::split_by_ratio(graph, costs, ratios, processors),
+                                 annotate::kVirtualGraph);
   }
-  annotate::write_parts(graph, parts, annotate::kVirtualGraph);
+  try {
+    if (strategy.pipelining) return pipeline_by_cost(graph, strategy, costs, automatic);
+    annotate::write_parts(graph, annotate::shard(graph, costs, automatic), annotate::kVirtualGraph);
+  } catch (const annotate::LacksCuts& error) {
+    throw CannotSplit(Error("{}{}", error.what(), fewer_processors(strategy, error.most)));
+  }
 }
 
 void write_place(ir::Op& op, const ir::OpPlacement& place, const Strategy& strategy) {
@@ -249,7 +259,7 @@ void check_annotations(const importer::Model& model, const Strategy& strategy, c
     annotate::check(model.graph, model.info.metadata, request);
   } catch (const annotate::LacksProcessors& error) {
     const std::int64_t needed = std::int64_t{error.needed} * devices_of_group * strategy.replicas;
-    throw Error("{}{}", error.what(), flags_for_processors(strategy, needed, device));
+    throw Error("{}{}", error.what(), advice_for_processors(strategy, needed, device));
   }
 }
 

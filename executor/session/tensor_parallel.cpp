@@ -280,7 +280,7 @@ Machine of_groups(Machine machine, const annotate::ShardingPlan& plan) {
                     ? ""
                     : fmt::format(" of configuration '{}'", strategy.device_configuration),
                 strategy.replicas,
-                flags_for_processors(strategy, (strategy.ipus + unit - 1) / unit * unit, device));
+                advice_for_processors(strategy, (strategy.ipus + unit - 1) / unit * unit, device));
   }
   if (is_automatic || strategy.ipus > 0) strategy.ipus = all / plan.devices;
   device.processors /= plan.devices;

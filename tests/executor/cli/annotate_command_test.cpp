@@ -254,7 +254,9 @@ TEST_F(Annotate, RefusesPatternsAndFilesThatDoNotFit) {
   expect_refused(write("--from " + folder.write("other.json", R"([{"match": "z*", "ipu": 1}])")), 1,
                  "other.json: pattern 'z*' matches no node");
   expect_refused(run("-o " + folder.file("none/out.onnx")), 1, "none/out.onnx: cannot be written");
-  expect_refused(write("--auto pipeline --ipus 9"), 1, "could not find enough splits for 9 processors");
+  expect_refused(write("--auto pipeline --ipus 9"), 1,
+                 "could not find enough splits for 9 processors or phases: the model can be cut into ");
+  expect_refused(write("--auto phases --phases 9"), 1, " at most (--phases ");
   expect_refused(write("--auto shard --ipus 2 --device ipu-m3000"), 1, "ipu-m");
 }
 

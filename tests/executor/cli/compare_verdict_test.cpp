@@ -14,6 +14,7 @@ namespace podium::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::ProgramResult;
@@ -155,10 +156,55 @@ TEST_F(Verdict, ReplicasThatAreAskedForNarrowTheList) {
   EXPECT_THAT(result.out, Not(HasSubstr("over 4")));
   const ProgramResult alone = run_program(command + "--ipus 4 --replicas 1");
   EXPECT_THAT(alone.out, Not(HasSubstr(", 2 replicas")));
-  const ProgramResult odd = run_program(command + "--ipus 4 --replicas 3");
-  EXPECT_EQ(odd.status, 1);
-  EXPECT_THAT(odd.err,
-              HasSubstr("3 replicas found (--replicas) over 4 processors (--ipus), a divisor needed"));
+}
+
+TEST_F(Verdict, ReplicasThatDoNotDivideTheProcessorsAreToldWhatToType) {
+  const std::string command = "podium compare " + made("mnist-cnn") + " --estimate --quiet ";
+  const auto refused = [&](const std::string& flags, const std::string& line) {
+    const ProgramResult result = run_program(command + flags);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.err, "error: compare: " + line + "\n");
+  };
+  refused(
+      "--ipus 4 --replicas 3",
+      "3 replicas found (--replicas) over 4 processors (--ipus), a divisor needed (--replicas 4, or --ipus 6 "
+      "--device ipu-pod16)");
+  refused(
+      "--ipus 1 --replicas 4 --device h100",
+      "4 replicas found (--replicas) over 1 processor (--ipus), a divisor needed (--replicas 1, or --ipus 4)");
+  // Nobody knows an IPU that is larger and of this kind.
+  refused("--replicas 3 --device c600",
+          "3 replicas found (--replicas) over 1 processor (--ipus), a divisor needed "
+          "(--replicas 1)");
+  for (const char* typed : {"--ipus 4 --replicas 4", "--ipus 6 --device ipu-pod16 --replicas 3",
+                            "--ipus 4 --replicas 4 --device h100", "--replicas 1 --device c600"}) {
+    EXPECT_EQ(run_program(command + typed).status, 0) << typed;
+  }
+}
+
+TEST_F(Verdict, MoreProcessorsThanTheDeviceHasAreRefusedBeforeAnythingIsClocked) {
+  const std::string command = "podium compare " + made("mnist-cnn") + " --estimate --quiet ";
+  for (const char* processors : {"8", "1,8"}) {
+    const ProgramResult result = run_program(command + "--device ipu-m2000 --ipus " + processors);
+    EXPECT_EQ(result.status, 1) << processors;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("numIPUs: 8 found, device 'ipu-m2000' has 4 (--device ipu-pod16)"));
+  }
+  EXPECT_EQ(run_program(command + "--device ipu-pod16 --ipus 8").status, 0);
+}
+
+TEST_F(Verdict, OnAGpuNothingHasTilesForIo) {
+  const std::string command =
+      "podium compare " + made("mnist-cnn") + " --ipus 4 --estimate --explain --quiet ";
+  const ProgramResult gpu = run_program(command + "--device h100 --report " + folder.file("g.json"));
+  EXPECT_THAT(gpu.out, AllOf(Not(HasSubstr("io-tiles")), Not(HasSubstr("IO")), HasSubstr("\nphases on 1 ")));
+  std::vector<std::string> changes;
+  const nlohmann::json compared = json("g.json");
+  for (const nlohmann::json& one : compared["strategies"][0]["run"]["whatIf"])
+    changes.push_back(one["change"].get<std::string>());
+  EXPECT_THAT(changes, AllOf(Contains("multiprocessors"), Not(Contains(HasSubstr("--io-tiles"))),
+                             Contains(HasSubstr("--off-chip"))));
+  EXPECT_THAT(run_program(command).out, HasSubstr("IO overlapped"));
 }
 
 TEST_F(Verdict, ExplainSaysWhyMoreProcessorsAreFasterOrSlower) {
@@ -185,10 +231,31 @@ TEST_F(Verdict, RefusesFlagsThatHaveNoEffect) {
 
 TEST_F(Verdict, SaysWhereNoStrategyCanCutAsAsked) {
   const std::string file = made("mnist-cnn");
-  const std::string text = "note: no strategy cuts tensors over 3 devices: 2 processors found (--ipus)";
+  const std::string text =
+      "note: no strategy cuts tensors over 3 devices: 2 processors found (--ipus), a multiple of 3 needed (--ipus "
+      "3)\n";
   const std::string command = "podium compare " + file + " --estimate --tensor-parallel 3 --ipus ";
   EXPECT_THAT(run_program(command + "2").err, HasSubstr(text));
   EXPECT_THAT(run_program(command + "3").err, ::testing::Not(HasSubstr("no strategy cuts")));
+}
+
+TEST_F(Verdict, SaysHowManyProcessorsHaveRoomForACutAsAsked) {
+  nlohmann::json device = nlohmann::json::parse(run_program("podium info --device ipu-pod16").out);
+  device["name"] = "small";
+  device["tileMemoryBytes"] = 1024;
+  device["tiles"] = 40;
+  const std::string command = "podium compare " + made("mnist-mlp") +
+                              " --estimate --tensor-parallel 4 --device " +
+                              folder.write("small.json", device.dump()) + " --ipus ";
+  // Its weights are 3.7 MB.
+  EXPECT_THAT(
+      run_program(command + "4").err,
+      HasSubstr("note: no strategy cuts tensors over 4 devices: 4 processors found (--ipus), which have no "
+                "room for the weights\n"));
+  device["tiles"] = 700;
+  folder.write("small.json", device.dump());
+  EXPECT_THAT(run_program(command + "4").err, HasSubstr("which have no room for the weights (--ipus 8)\n"));
+  EXPECT_THAT(run_program(command + "8").err, Not(HasSubstr("no strategy cuts")));
 }
 
 TEST_F(Verdict, ExplainSaysWhatTheStepWaitsForAndWhatHelps) {
@@ -204,6 +271,20 @@ TEST_F(Verdict, ExplainSaysWhatTheStepWaitsForAndWhatHelps) {
   EXPECT_LE(of_path, 1 + 1e-9);
   EXPECT_GT(of_path, 0.1);
   EXPECT_GE(report["whatIf"].size(), 6U);
+}
+
+// A store ends when its bytes have left the processor; the next one waits until they have left the machine.
+TEST_F(Verdict, TheRateOfWhatLimitsIsThatOfItsLink) {
+  const std::string model = made("gpt2 layers=1 hidden=32 heads=2 sequence=64 vocabulary=5000");
+  const std::string command =
+      "podium run " + model + " --device ipu-m2000 --estimate --quiet --batches-per-step 64";
+  EXPECT_EQ(run_program(command + " --report " + folder.file("r.json")).status, 0);
+  const nlohmann::json device = nlohmann::json::parse(run_program("podium info --device ipu-m2000").out);
+  const nlohmann::json part = json("r.json")["path"][0];
+  EXPECT_EQ(part["activity"], "hostStore");
+  EXPECT_NEAR(part["times"], 64, 1e-9);
+  const double rate = part["stepBytes"].get<double>() / part["stepSeconds"].get<double>();
+  EXPECT_NEAR(rate / device["hostStoreBytesPerSecond"].get<double>(), 1, 0.03);
 }
 
 TEST_F(Verdict, AProfileAddsUpToWhatThePathAndTheProcessorsSay) {

@@ -37,6 +37,31 @@ class FirstContact : public ::testing::Test {
       })");
 };
 
+TEST_F(FirstContact, AModelOfFewPartsIsToldOverHowManyProcessorsItGoes) {
+  const std::string cnn = folder.file("cnn.onnx");
+  run_program("podium-models mnist-cnn -o " + cnn);
+  const auto expect_advice = [&](const std::string& command, const std::string& flags,
+                                 const std::string& advice) {
+    const ProgramResult refused = run_program(command + flags);
+    EXPECT_EQ(refused.status, 1) << flags;
+    EXPECT_THAT(refused.err, HasSubstr(" at most (" + advice + ")\n")) << flags;
+    std::string typed = flags;
+    const std::string flag = advice.substr(0, advice.find(' ') + 1);
+    const std::size_t start = typed.find(flag);
+    typed.replace(start, typed.find(' ', start + flag.size()) - start, advice);
+    EXPECT_EQ(run_program(command + typed).status, 0) << typed;
+  };
+  const std::string run = "podium run " + cnn + " --estimate --quiet ";
+  expect_advice(run, "--ipus 12 --pipeline", "--ipus 10");
+  expect_advice(run, "--ipus 40 --replicas 2", "--ipus 20");
+  expect_advice(run, "--ipus 24 --pipeline --pipeline-schedule interleaved --chunks 3", "--ipus 3");
+  expect_advice(run, "--ipus 64 --tensor-parallel 2 --virtual-graph-mode auto", "--ipus 20");
+  const std::string annotate = "podium annotate " + cnn + " -o " + folder.file("placed.onnx") + " ";
+  expect_advice(annotate, "--ipus 40 --auto pipeline", "--ipus 10");
+  expect_advice(annotate, "--ipus 40 --auto pipeline --schedule interleaved --chunks 2", "--ipus 5");
+  expect_advice(annotate, "--phases 40 --auto phases", "--phases 10");
+}
+
 TEST_F(FirstContact, InfoNamesTheDimensionsInTheTableAndInJson) {
   const ProgramResult result = run_program("podium info " + model + " --report " + folder.file("info.json"));
   EXPECT_EQ(result.status, 0) << result.err;
@@ -362,7 +387,7 @@ TEST_F(FirstContact, WhereProcessorsLackTheFlagsThatGiveThemWork) {
 
 TEST_F(FirstContact, ACompareOverMoreProcessorsThanThereAreSaysWhereThereAreEnough) {
   const std::string command = "podium compare " + model + " --estimate --ipus 9 --quiet --device h100";
-  EXPECT_THAT(run_program(command).out,
+  EXPECT_THAT(run_program(command).err,
               HasSubstr("numIPUs: 9 found, device 'h100' has 8 (--device h100:nodes=2)\n"));
   const ProgramResult typed = run_program(command + ":nodes=2");
   EXPECT_EQ(typed.status, 0);

@@ -38,6 +38,36 @@ TEST(Variations, LeaveOutWhatTheMachineHasNotAndWhatChangesNothing) {
   }));
 }
 
+TEST(Variations, AreOfTheKindOfDeviceThatHasWhatTheyTake) {
+  const Strategy strategy{.virtual_graph_mode = VirtualGraphMode::Auto, .ipus = 4};
+  const auto has = [&](const Request& request, const std::string& option) {
+    const auto found = changes(strategy, request);
+    return std::any_of(found.begin(), found.end(),
+                       [&](const std::string& text) { return text.find(option) != std::string::npos; });
+  };
+  EXPECT_TRUE(has({.tiles = 1472}, "numIOTiles"));
+  for (const device::ProcessorKind kind :
+       {device::ProcessorKind::Gpu, device::ProcessorKind::Tpu, device::ProcessorKind::Cpu})
+    EXPECT_FALSE(has({.kind = kind, .tiles = 1472}, "numIOTiles"));
+  EXPECT_TRUE(has({.tiles = 1472}, "OffChip"));
+  EXPECT_FALSE(has({.tiles = 1472, .has_streaming_memory = false}, "OffChip"));
+}
+
+TEST(Variations, OfPhasesThatTakeTurnsHaveReplicasOfBothProcessors) {
+  Strategy strategy{.virtual_graph_mode = VirtualGraphMode::ExecutionPhases};
+  strategy.phases = {.phases = 4, .stages = 2};
+  const auto replicated = [](const std::vector<std::string>& found) {
+    std::vector<std::string> texts;
+    std::copy_if(found.begin(), found.end(), std::back_inserter(texts), [](const std::string& text) {
+      return text.find("replicatedGraphCount") != std::string::npos;
+    });
+    return texts;
+  };
+  EXPECT_THAT(replicated(changes(strategy, {.processors = 4})),
+              ::testing::ElementsAre(::testing::HasSubstr("\"numIPUs\":4")));
+  EXPECT_THAT(replicated(changes(strategy, {.processors = 2})), ::testing::IsEmpty());
+}
+
 TEST(Variations, NameManyOutputsTogether) {
   const Strategy strategy{.batches_per_step = 16};
   const auto change = [&](const std::vector<std::string>& outputs) {
@@ -55,6 +85,9 @@ TEST(BetterDevices, AreEachTwiceAsGoodInOneRespect) {
   EXPECT_EQ(better[0].device.rung.bytes_per_second, 6);
   EXPECT_EQ(better[3].device.clock_hertz, 2 * device.clock_hertz);
   EXPECT_EQ(better[4].device.tiles, 2 * device.tiles);
+  EXPECT_EQ(better[4].name, "tiles");
+  device.kind = device::ProcessorKind::Tpu;
+  EXPECT_EQ(better_devices(device)[4].name, "cores");
 }
 
 TEST(BetterDevices, AreClockedUpToTheFirstThatRefuses) {
