@@ -259,11 +259,16 @@ struct Scaled {
   double rate = 0;  ///< samples/s
 };
 
-Scaled best_over(int processors, const Options& options) {
+Options over(int processors, const Options& options) {
   Options one = options;
   one.quiet = options.quiet || processors != options.compare.processors.front();
   one.session_json["numIPUs"] = processors;
   one.session.ipus = processors;
+  return one;
+}
+
+Scaled best_over(int processors, const Options& options) {
+  const Options one = over(processors, options);
   Contestants contestants = make_contestants(one);
   std::vector<ComparedStrategy> compared = clock(contestants, contestants.candidates, one);
   add_thrifty(contestants, compared, one);
@@ -323,9 +328,8 @@ int compare_scaling(const Options& options) {
                      fmt::join(options.compare.processors, ","));
   }
   for (const int processors : options.compare.processors) {
-    Strategy strategy = options.session;
-    strategy.ipus = processors;
-    check_device(strategy, machine_of(options));
+    const Options one = over(processors, options);
+    check_device(one.session, machine_of(one));
   }
   std::vector<Scaled> all;
   std::vector<ComparedStrategy> bests;

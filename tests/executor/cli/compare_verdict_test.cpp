@@ -191,6 +191,10 @@ TEST_F(Verdict, MoreProcessorsThanTheDeviceHasAreRefusedBeforeAnythingIsClocked)
     EXPECT_THAT(result.err, HasSubstr("numIPUs: 8 found, device 'ipu-m2000' has 4 (--device ipu-pod16)"));
   }
   EXPECT_EQ(run_program(command + "--device ipu-pod16 --ipus 8").status, 0);
+  // Without a device each number gets one that has so many.
+  const ProgramResult scaled = run_program(command + "--ipus 1,8,32");
+  EXPECT_EQ(scaled.status, 0) << scaled.err;
+  EXPECT_THAT(scaled.out, HasSubstr(" over 32 with "));
 }
 
 TEST_F(Verdict, OnAGpuNothingHasTilesForIo) {
