@@ -69,6 +69,13 @@ NamedStrategy replicated(const std::string& name, int replicas, bool sharded) {
   return strategy;
 }
 
+// Tensors of transformers and chains cut over the processors.
+NamedStrategy cut_over(const std::string& name, int devices, bool cuts_tokens) {
+  NamedStrategy strategy{name};
+  strategy.options.tensor_parallel = {.devices = devices, .cuts_tokens = cuts_tokens};
+  return strategy;
+}
+
 // An update after each micro-batch.
 NamedStrategy without_accumulation(NamedStrategy strategy) {
   std::swap(strategy.options.accumulation_factor, strategy.options.batches_per_step);
@@ -116,6 +123,8 @@ std::vector<NamedStrategy> strategies_over(int processors) {
           over_io_tiles(spread("sharded, IO tiles", processors, false), ir::ExchangeStrategy::JustInTime),
           over_io_tiles(spread("pipelined, IO overlapped", processors, true),
                         ir::ExchangeStrategy::OverlapInnerLoop),
+          cut_over("tensors cut", processors, false),
+          cut_over("tensors and tokens cut", processors, true),
           in_parts("one, a quarter batch"),
           serialised("batch serialised"),
           one_update_each,
