@@ -1,5 +1,8 @@
 #include "executor/numeric/fuse_matmul.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "executor/numeric/rewriter.h"
 
 namespace podium::numeric {
@@ -47,6 +50,60 @@ void convert_gemm(Rewriter& rewriter, OpId id) {
   rewriter.replace(id, std::move(fused));
 }
 
+bool is_constant_or_absent(const Rewriter& rewriter, const Op& op, std::size_t i) {
+  return i >= op.inputs.size() || !op.inputs[i].valid() || rewriter.constant(op.inputs[i]) != nullptr;
+}
+
+// Whether weights of so many bits can be multiplied as they are: scales may differ from column to column of
+// the product, and from group to group of its summed axis.
+bool can_stay_narrow(const Rewriter& rewriter, const Op& dequantize, bool transposed) {
+  const Tensor* weights = rewriter.constant(dequantize.inputs[0]);
+  const bool is_known = weights != nullptr && weights->rank() == 2 &&
+                        is_constant_or_absent(rewriter, dequantize, 1) &&
+                        is_constant_or_absent(rewriter, dequantize, 2);
+  constexpr ir::TypeSet kNarrow{ir::DataType::Int8, ir::DataType::Uint8, ir::DataType::Int4,
+                                ir::DataType::Uint4};
+  if (!is_known || !kNarrow.contains(weights->type())) return false;
+  const Tensor& scale = *rewriter.constant(dequantize.inputs[1]);
+  // An infinite scale may not be taken out of the sum.
+  const bool has_good_scale =
+      scale.type() == ir::DataType::Float &&
+      std::ranges::all_of(scale.values<float>(), [](float one) { return std::isfinite(one); });
+  if (!has_good_scale) return false;
+  if (scale.size() == 1) return true;
+  const std::int64_t axis = ir::normalized_axis(ir::attribute<std::int64_t>(dequantize, "axis"), 2);
+  const std::int64_t summed = transposed ? 1 : 0;
+  const bool has_blocks = ir::attribute<std::int64_t>(dequantize, "block_size") > 0;
+  return (axis == summed) == has_blocks;
+}
+
+// Weights that a DequantizeLinear makes in each run stay as narrow as they are.
+void convert_dequantized(Rewriter& rewriter, OpId id) {
+  const Op product = rewriter.op(id);
+  const bool is_gemm = product.is("Gemm");
+  const bool has_bias = product.inputs.size() > 2 && product.inputs[2].valid();
+  if (is_gemm &&
+      (ir::attribute<std::int64_t>(product, "transA") != 0 || ir::attribute<float>(product, "alpha") != 1 ||
+       ir::attribute<float>(product, "beta") != 1)) {
+    return;
+  }
+  if (has_bias && !is_vector(rewriter, product.inputs[2], rewriter.type(product.outputs[0]).dims[1])) return;
+  const bool transposed = is_gemm && ir::attribute<std::int64_t>(product, "transB") != 0;
+  const auto maker = rewriter.producer(product.inputs[1], "DequantizeLinear");
+  if (!maker || rewriter.type(product.inputs[0]).rank() < 2) return;
+  const Op& dequantize = rewriter.op(*maker);
+  if (!can_stay_narrow(rewriter, dequantize, transposed)) return;
+  std::vector<ValueId> inputs{product.inputs[0]};
+  inputs.insert(inputs.end(), dequantize.inputs.begin(), dequantize.inputs.end());
+  inputs.resize(4);
+  if (has_bias) inputs.push_back(product.inputs[2]);
+  Op fused = make_op("DequantizedMatMul", "podium", std::move(inputs), product.outputs,
+                     {{"transB", std::int64_t{transposed}},
+                      {"block_size", ir::attribute<std::int64_t>(dequantize, "block_size")}});
+  fused.name = product.name;
+  rewriter.replace(id, std::move(fused));
+}
+
 // Exporters flatten rows before a Gemm and unflatten its result: rows are flat in memory anyway.
 void drop_reshapes(Rewriter& rewriter, OpId id) {
   const Op product = rewriter.op(id);
@@ -73,6 +130,7 @@ bool fuse_matmul(ir::Graph& graph) {
   for (OpId id : rewriter.op_ids()) {
     const Op& op = rewriter.op(id);
     if (!is_static_float(graph, op)) continue;
+    if (op.is("MatMul") || op.is("Gemm")) convert_dequantized(rewriter, id);
     if (op.is("MatMul")) {
       convert_matmul(rewriter, id);
     } else if (op.is("Gemm")) {

@@ -103,6 +103,18 @@ void at_op(const Graph& graph, const Op& op, Step step) {
   }
 }
 
+// A body whose captured constants are constants of its own, which no run gives other numbers: the inputs that
+// they were are read by nothing. So weights of a body are packed like those outside.
+Graph with_own_constants(const Op& op, Graph body) {
+  for (std::size_t i = body.inputs.size() - op.captures; i < body.inputs.size(); ++i) {
+    ValueId& input = body.inputs[i];
+    if (!body.is_constant(input)) continue;
+    const Type type = body[input].type;
+    input = body.add_value(body.fresh_name(body[input].name), type);
+  }
+  return body;
+}
+
 Graph optimized(Graph graph, bool fuse, const Layouts& layouts) {
   if (fuse) optimize_block(graph, layouts);
   hand_on_inputs(graph);
@@ -133,8 +145,8 @@ struct PreparedBlock::State {
 
   Datum& datum(ValueId id) { return data[id]; }
 
-  kernels::BodyRunner body_runner(const Graph& body) const {
-    auto block = std::make_shared<PreparedBlock>(body, options);
+  kernels::BodyRunner body_runner(const Op& op, const Graph& body) const {
+    auto block = std::make_shared<PreparedBlock>(with_own_constants(op, body), options);
     // Every run of the body for one run of this block draws other numbers.
     return
         [block, last = kernels::Moment{}, repeat = std::uint64_t{0}](std::span<const Datum> inputs) mutable {
@@ -158,7 +170,7 @@ struct PreparedBlock::State {
     context.input_types = std::move(typed.input_types);
     context.constants = std::move(typed.constants);
     context.output_types = std::move(typed.output_types);
-    context.body_preparer = [this](const Graph& body) { return body_runner(body); };
+    context.body_preparer = [this, &task](const Graph& body) { return body_runner(*task.op, body); };
     context.seed = options.seed;
     if (kernels::gives_nothing(*task.op, context.output_types)) {
       task.run = [](const kernels::RunContext&) {};

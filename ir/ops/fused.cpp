@@ -157,6 +157,21 @@ OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<Att
           .no_gradient = kNoGradient};
 }
 
+// X times DequantizeLinear(W, scale, zero point) or its transpose, and a bias.
+OpSpec dequantized_matmul_row() {
+  return {
+      .name = "DequantizedMatMul",
+      .domain = "podium",
+      .inputs = {{"X"}, {"W", 'Q'}, {"scale"}, {"zero_point", 'Q', Formal::Optional}},
+      .outputs = {{"Y"}},
+      .types = {{'T', {DataType::Float}},
+                {'Q', {DataType::Int8, DataType::Uint8, DataType::Int4, DataType::Uint4}}},
+      .attributes = {with_default("transB", std::int64_t{0}), with_default("block_size", std::int64_t{0})},
+      .infer = infer_fused_matmul,
+      .work = work_of_matmul,
+      .no_gradient = kNoGradient};
+}
+
 // dX may take the memory of X or of what flows.
 OpSpec batch_norm_gradient_row() {
   constexpr unsigned kEither = 3U;
@@ -183,6 +198,7 @@ std::span<const OpSpec> fused_ops() {
         in_place(kResidual,
                  row("MatMul", kProductInputs, with_activation({with_default("transB", std::int64_t{0})}),
                      infer_fused_matmul, work_of_matmul)),
+        dequantized_matmul_row(),
         row("StridedMatMul", {{"A"}, {"B"}},
             {must_have("perm_a", AttributeKind::Ints), must_have("perm_b", AttributeKind::Ints),
              must_have("perm_y", AttributeKind::Ints), with_default("scale", 1.0F)},

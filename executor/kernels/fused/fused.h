@@ -21,6 +21,7 @@ PreparedKernel prepare_chain(PrepareContext& context);
 PreparedKernel prepare_fused_convolution(PrepareContext& context);
 PreparedKernel prepare_fused_pool(PrepareContext& context);
 PreparedKernel prepare_fused_matmul(PrepareContext& context);
+PreparedKernel prepare_dequantized_matmul(PrepareContext& context);
 PreparedKernel prepare_strided_matmul(PrepareContext& context);
 PreparedKernel prepare_masked_softmax(PrepareContext& context);
 PreparedKernel prepare_to_channels_last(PrepareContext& context);

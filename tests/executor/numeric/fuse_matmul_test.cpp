@@ -1,5 +1,8 @@
 #include "executor/numeric/fuse_matmul.h"
 
+#include <cmath>
+#include <limits>
+
 #include "executor/numeric/fuse_post_ops.h"
 #include "tests/support/fusing.h"
 
@@ -60,6 +63,90 @@ TEST(FuseMatmul, DropsTheFlatteningOfRows) {
   expect_same_when_fused(s.graph);
   EXPECT_TRUE(fuse_matmul(s.graph));
   EXPECT_EQ(ops_of(s.graph), "Reshape:4 = podium.MatMul(x0, w1, w2) {transB=0}\n");
+}
+
+// Numbers of few bits, all of their range in turn.
+template <class T>
+ValueId narrow(Sketch& s, const ir::Dims& dims, int lowest, int count) {
+  ir::Tensor tensor(ir::data_type_of<T>, dims);
+  int next = 0;
+  for (T& value : tensor.values<T>()) value = T(static_cast<std::int8_t>(lowest + next++ * 7 % count));
+  return s.graph.add_constant(s.graph.fresh_name("q"), std::move(tensor));
+}
+
+// Over two strips of columns, the second of which is not full; rows for whole groups of rows and for one
+// alone.
+template <class T>
+void expect_narrow_product(int lowest, int count) {
+  for (const bool has_zero_points : {false, true}) {
+    for (const std::int64_t block : {0, 1, 4, 16}) {
+      Sketch s;
+      constexpr std::int64_t kInner = 10;
+      constexpr std::int64_t kColumns = 70;
+      const bool is_blocked = block > 0;
+      const ir::Dims groups =
+          is_blocked ? ir::Dims{(kInner + block - 1) / block, kColumns} : ir::Dims{kColumns};
+      std::vector<ValueId> inputs{narrow<T>(s, {kInner, kColumns}, lowest, count), s.weight(groups, 0.1F)};
+      if (has_zero_points) inputs.push_back(narrow<T>(s, groups, lowest, count));
+      const ValueId w =
+          s.op("DequantizeLinear", inputs, {{"axis", std::int64_t{!is_blocked}}, {"block_size", block}});
+      s.output(s.op("MatMul", {s.input({3, 3, kInner}), w}));
+      expect_same_when_fused(s.graph);
+      EXPECT_TRUE(fuse_matmul(s.graph));
+      ASSERT_EQ(s.graph.ops.size(), 1U);
+      EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+    }
+  }
+}
+
+TEST(FuseMatmul, MultipliesWeightsOfFewBitsAsTheyAre) {
+  expect_narrow_product<std::int8_t>(-128, 256);
+  expect_narrow_product<std::uint8_t>(0, 256);
+  expect_narrow_product<ir::Int4>(-8, 16);
+  expect_narrow_product<ir::Uint4>(0, 16);
+}
+
+TEST(FuseMatmul, TakesTheTransposedWeightsAndTheBiasOfAGemm) {
+  Sketch s;
+  const ValueId weights =
+      s.op("DequantizeLinear",
+           {narrow<ir::Uint4>(s, {70, 10}, 0, 16), s.weight({70, 3}), narrow<ir::Uint4>(s, {70, 3}, 0, 16)},
+           {{"axis", std::int64_t{1}}, {"block_size", std::int64_t{4}}});
+  s.output(s.op("Gemm", {s.input({5, 10}), weights, s.weight({70})}, {{"transB", std::int64_t{1}}}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_matmul(s.graph));
+  ASSERT_EQ(s.graph.ops.size(), 1U);
+  EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+}
+
+TEST(FuseMatmul, DequantisesWeightsWhoseScaleCannotLeaveTheSum) {
+  for (const std::int64_t axis : {0, 1}) {
+    Sketch s;
+    // Of each row of the weights its own; then an infinite one.
+    const float infinity = std::numeric_limits<float>::infinity();
+    const ValueId scale = axis == 0 ? s.weight({4}) : s.number(infinity);
+    const ValueId w =
+        s.op("DequantizeLinear", {narrow<std::int8_t>(s, {4, 5}, -128, 256), scale}, {{"axis", axis}});
+    s.output(s.op("MatMul", {s.input({3, 4}), w}));
+    EXPECT_FALSE(fuse_matmul(s.graph));
+  }
+}
+
+TEST(FuseMatmul, KeepsInfiniteAndMissingNumbersApartInNarrowProducts) {
+  Sketch s;
+  const ValueId w = s.op("DequantizeLinear", {narrow<std::uint8_t>(s, {3, 4}, 0, 256), s.number(0.5F),
+                                              narrow<std::uint8_t>(s, {}, 7, 256)});
+  s.output(s.op("MatMul", {s.input({3, 3}), w}));
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<ir::Datum> inputs{ir::Tensor::of<float>({3, 3}, {infinity, 1, 1, nan, 1, 1, 1, 2, 3})};
+  const ir::Tensor plain = testing::run_graph(s.graph, false, inputs)[0];
+  const ir::Tensor fused = testing::run_graph(s.graph, true, inputs)[0];
+  for (int i = 0; i < 12; ++i) {
+    const float wanted = plain.data<float>()[i];
+    const float found = fused.data<float>()[i];
+    EXPECT_TRUE(std::isnan(wanted) ? std::isnan(found) : wanted == found) << i << ": " << found;
+  }
 }
 
 TEST(FusePostOps, TakesBiasResidualAndActivation) {

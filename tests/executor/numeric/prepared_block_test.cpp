@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/fusing.h"
+#include "tests/support/graph_text.h"
 
 namespace {
 
@@ -220,6 +221,25 @@ TEST(PreparedBlock, KeepsWeightsThatSomethingElseReads) {
   s.output(s.op("Mul", {s.input({3, 4}), weight}));
   const PreparedBlock block(std::move(s.graph), {});
   EXPECT_FALSE(watched.expired());
+}
+
+TEST(PreparedBlock, PacksWeightsThatABodyCaptures) {
+  ir::Graph graph = testing::graph_of(R"(g (bool c, float[2,3] x) => (float[2,4] y)
+    <float[3,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> {
+    y = If(c) <then_branch = t () => (float[2,4] a) { a = MatMul(x, w) },
+               else_branch = e () => (float[2,4] b) { d = MatMul(x, w) b = Neg(d) }>
+  })");
+  std::string ops;
+  PreparedBlock block(std::move(graph), {.after_op = [&](const ir::Graph&, const ir::Op& op, double) {
+                        ops += fmt::format("{}.{} ", op.spec->domain, op.spec->name);
+                      }});
+  const std::vector<Datum> inputs{ir::Tensor::of<bool>({}, {false}),
+                                  ir::Tensor::of<float>({2, 3}, {1, 0, 0, 0, 0, 2})};
+  const std::vector<const Datum*> pointers{&inputs[0], &inputs[1]};
+  const ir::Tensor& y = block.run(pointers)[0]->tensor;
+  EXPECT_EQ(std::vector<float>(y.values<float>().begin(), y.values<float>().end()),
+            (std::vector<float>{-1, -2, -3, -4, -18, -20, -22, -24}));
+  EXPECT_EQ(ops, "podium.MatMul .Neg .If ");
 }
 
 TEST(PreparedBlock, ReadsTheInputsOfEachRun) {
