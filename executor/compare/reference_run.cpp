@@ -19,8 +19,11 @@ ir::Type of_micro_batches(const ir::Type& type, int micro_batches) {
 ir::Tensor repeated(const std::string& name, const ir::Datum& given, const ir::Type& type,
                     int micro_batches) {
   const std::int64_t elements = type.element_count();
-  const bool fits = given.is_tensor() && given.tensor.type() == type.element && elements > 0 &&
-                    given.tensor.size() > 0 && given.tensor.size() % elements == 0;
+  const bool has_type = given.is_tensor() && given.tensor.type() == type.element;
+  // Micro-batches of no elements, such as a past of no positions, are as many as anybody wants.
+  const bool fits =
+      has_type && (elements == 0 ? given.tensor.size() == 0
+                                 : given.tensor.size() > 0 && given.tensor.size() % elements == 0);
   if (!fits || type.element == ir::DataType::String) {
     throw Error("input '{}': {} found, micro-batches of {} needed", name, to_string(type_of(given)),
                 to_string(type));

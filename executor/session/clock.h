@@ -28,8 +28,9 @@ struct Clock {
   sim::Timeline run(const executor::Program& program) const;
 };
 
-/// The first tensor of the graph whose size, or loop whose number of trips, only a run tells: "the size of
-/// 'n', int64[1,?]". Nothing when there is none.
+/// The first tensor of the graph whose size, loop whose number of trips, or branch of an If, only a run
+/// tells: "the size of 'n', int64[1,?]". Of an If whose branches both have known sizes the clock takes the
+/// dearer one. Nothing when there is none.
 std::optional<std::string> undecided(const ir::Graph& graph);
 
 /// A Program with what it took.

@@ -69,11 +69,16 @@ void append_inlined(Graph& graph, Op op) {
 
 }  // namespace
 
-bool inline_branches(Graph& graph) {
+std::vector<OpId> inline_branches(Graph& graph) {
   const auto is_known = [&](const Op& op) { return taken_branch(graph, op) != nullptr; };
-  if (std::ranges::none_of(graph.ops, is_known)) return false;
-  for (Op& op : std::exchange(graph.ops, {})) append_inlined(graph, std::move(op));
-  return true;
+  if (std::ranges::none_of(graph.ops, is_known)) return {};
+  std::vector<OpId> origins;
+  std::vector<Op> former = std::exchange(graph.ops, {});
+  for (std::size_t i = 0; i < former.size(); ++i) {
+    append_inlined(graph, std::move(former[i]));
+    origins.resize(graph.ops.size(), OpId{static_cast<std::int32_t>(i)});
+  }
+  return origins;
 }
 
 }  // namespace podium::ir

@@ -15,7 +15,7 @@ namespace podium::ir {
 namespace {
 
 bool simplify_graph(Graph& graph, bool outputs_have_names) {
-  const bool inlined = inline_branches(graph);
+  const bool inlined = !inline_branches(graph).empty();
   Simplification plan = plan_simplification(graph, outputs_have_names);
   graph.ops = std::move(plan.ops);
   for (const auto& [output, by] : plan.renamed) std::swap(graph[by].name, graph[output].name);

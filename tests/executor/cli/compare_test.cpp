@@ -48,6 +48,18 @@ TEST(Compare, RunsEveryStrategyAndSaysThatTheirNumbersAgree) {
   }
 }
 
+// The first step of a decoder has a past of no positions.
+TEST(Compare, TakesInputsOfNoElements) {
+  const TemporaryFolder folder;
+  const std::string decoder = folder.write("m.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
+      g (float[1,past,4] keys, float[1,1,4] x) => (float[1,total,4] y) { e = Exp(x)
+        all = Concat<axis = 1>(keys, e)
+        y = Neg(all) })");
+  const ProgramResult result = run_program("podium compare " + decoder + " --dim past=0 --ipus 2 --quiet");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("every strategy gave the numbers of one processor, bit for bit"));
+}
+
 TEST(Compare, NamesTheFileAndTheStrategyOfAMistake) {
   const TemporaryFolder folder;
   const std::string file =

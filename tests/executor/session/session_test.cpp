@@ -347,6 +347,40 @@ TEST(Clock, KnowsTheTripsOfALoopAfterTheRun) {
   }
 }
 
+// Decoders of which the first step and all others were merged: of the branch that is not taken nothing fits.
+constexpr const char* kMerged =
+    R"(agraph (bool first, float[6] x) => (float[k] y) <int64[2] fives = {5, -1}> {
+    a = Abs(x)
+    y = If(first) <
+      then_branch = t () => (float[n] p) { e = Exp(a) p = Neg(e) },
+      else_branch = o () => (float[m] q) { r = Reshape(a, fives) q = ReduceSum<keepdims = 0>(r) }>
+  })";
+
+TEST(Clock, TakesTheBranchThatARunTakesWhereTheOtherDoesNotFit) {
+  InferenceSession session(testing::model_of(kMerged),
+                           {.device = device_of(1 << 30), .clock = true, .events = true});
+  EXPECT_EQ(session.timeline(), nullptr);
+  const std::vector<ir::Datum> inputs{ir::Tensor::of<bool>({}, {true}), counting({6})};
+  session.run(inputs);
+  ASSERT_NE(session.timeline(), nullptr);
+  std::string names;
+  for (const executor::Block& block : session.clocked_program().blocks) {
+    for (const ir::Op& op : block.graph.ops) names += std::string(op.spec->name) + " ";
+  }
+  EXPECT_EQ(names, "Abs Exp Neg Identity ");
+}
+
+TEST(Clock, AnEstimateOfABranchThatDataDecidesIsRefused) {
+  try {
+    const InferenceSession session(testing::model_of(kMerged),
+                                   {.device = device_of(1 << 30), .clock = true, .estimate = true});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "the branch of node 'y' (If) is decided by data: a run is needed, not an estimate");
+  }
+}
+
 TEST(Clock, AnEstimateOfSizesThatDataDecidesIsRefused) {
   constexpr const char* kNonZero = "agraph (float[4] x) => (int64[1,n] y) { y = NonZero(x) }";
   try {
