@@ -1,8 +1,9 @@
 // RNN, GRU and LSTM: the products with X for all steps at once, then step by step.
 // Per direction: gates [steps x batch, gates x hidden] = X W' + biases, in one product; then for each step
-// the cell's own function adds H R' and applies the activations (recurrent_cells.cpp); R' is made first where
-// it pays. Sequences that have ended keep their state and give zeros. Half types are widened for the whole op.
-// Shapes and weights that oneDNN takes go to prepare_packed_recurrence instead.
+// the cell's own function adds H R' and applies the activations (recurrent_cells.cpp). Floats of R' lie in
+// strips: known ones from the beginning, others for each run. Sequences that have ended keep their state and
+// give zeros. Half types are widened for the whole op. Shapes and weights that oneDNN takes go to
+// prepare_packed_recurrence instead.
 #include "executor/kernels/recurrent.h"
 
 #include <algorithm>
@@ -78,19 +79,14 @@ void store_step(const Recurrence& plan, const RecurrentData<T>& data, std::int64
   }
 }
 
-// [rows, columns] as [columns, rows], by blocks of which a column is a line of the cache.
-template <class T>
-void turn(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
-  constexpr std::int64_t kSide = 16;
-  parallel_ranges((rows + kSide - 1) / kSide, kSide * columns, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t last = std::min(rows, (block + 1) * kSide);
-      for (std::int64_t column = 0; column < columns; ++column) {
-        for (std::int64_t row = block * kSide; row < last; ++row)
-          to[column * rows + row] = from[row * columns + column];
-      }
-    }
-  });
+RecurrentStrips strips_of_r(const Recurrence& plan, const float* r, float* memory = nullptr) {
+  const std::int64_t first = plan.first_rows();
+  RecurrentStrips strips{.first = strips_of(MatrixOfFloats::transposed(r, plan.hidden, first), memory)};
+  if (first == plan.width()) return strips;
+  if (memory != nullptr) memory += floats_of_strips(plan.hidden, first);
+  const auto others = MatrixOfFloats::transposed(r + first * plan.hidden, plan.hidden, plan.width() - first);
+  strips.others = strips_of(others, memory);
+  return strips;
 }
 
 template <class T>
@@ -113,10 +109,10 @@ void run_direction(const Recurrence& plan, const RecurrentData<T>& data, std::in
                         .h = h,
                         .c = c,
                         .room = c + state_size};
-  if (plan.turns_r()) {
-    T* const turned = step.room + plan.batch * width;
-    turn(step.r, width, plan.hidden, turned);
-    step.turned_r = turned;
+  RecurrentStrips strips;
+  if constexpr (std::is_same_v<T, float>) {
+    if (data.strips == nullptr) strips = strips_of_r(plan, step.r, step.room + plan.batch * width);
+    step.strips = data.strips == nullptr ? &strips : data.strips + direction;
   }
   std::vector<T> kept;
   for (std::int64_t i = 0; i < plan.steps; ++i) {
@@ -172,13 +168,26 @@ RecurrentData<T> gather(const RunContext& run, const In& in, const Out& out, T* 
           .work = work};
 }
 
+// Of floats that are known beforehand; else none.
+std::vector<RecurrentStrips> packed_r(const PrepareContext& context, const Recurrence& plan) {
+  const Tensor* r = context.constant(RecurrentInput::kR);
+  std::vector<RecurrentStrips> packed;
+  if (r == nullptr || r->type() != DataType::Float || r->size() == 0) return packed;
+  for (std::int64_t direction = 0; direction < plan.directions; ++direction)
+    packed.push_back(strips_of_r(plan, r->data<float>() + direction * plan.width() * plan.hidden));
+  return packed;
+}
+
 template <class T>
 PreparedKernel recurrent_of(PrepareContext& context, Recurrence plan, StepFunction<T> step) {
   context.need_scratch(plan.work() * sizeof(T));
-  return [=, plan = std::move(plan)](const RunContext& run) {
+  std::vector<RecurrentStrips> packed = packed_r(context, plan);
+  return [=, plan = std::move(plan), packed = std::move(packed)](const RunContext& run) {
     const auto in = [&](std::size_t i) { return run.has_input(i) ? run.input(i).data<T>() : nullptr; };
     const auto out = [&](std::size_t i) { return run.has_output(i) ? run.output(i).data<T>() : nullptr; };
-    run_recurrence(plan, gather<T>(run, in, out, run.scratch<T>()), step);
+    RecurrentData<T> data = gather<T>(run, in, out, run.scratch<T>());
+    if (!packed.empty()) data.strips = packed.data();
+    run_recurrence(plan, data, step);
   };
 }
 

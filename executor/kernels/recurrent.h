@@ -1,9 +1,11 @@
 // Parts that the recurrent cells share: the shape of the recurrence and the walk over its steps.
 #pragma once
 
+#include <type_traits>
 #include <vector>
 
 #include "executor/kernels/recurrent_activation.h"
+#include "executor/kernels/strip_products.h"
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/kernel.h"
 #include "ir/ops/recurrent.h"
@@ -35,17 +37,25 @@ struct Recurrence : ir::RecurrentShape {
   std::int64_t state_row(std::int64_t direction, std::int64_t b) const {
     return batch_first ? b * directions + direction : direction * batch + b;
   }
-  /// Whether R is transposed first: products of several rows read it in half the time then, those of one or
-  /// two do not, and a few steps do not pay for it.
-  bool turns_r() const { return batch > 2 && steps >= 8; }
-  /// Elements of work memory: gates of all steps, two states, room for one step, and R transposed.
+  /// Rows of R that a step multiplies with its state at first; a GRU multiplies the others with another one.
+  std::int64_t first_rows() const { return gates == 3 ? 2 * hidden : width(); }
+  /// Elements of work memory: gates of all steps, two states, room for one step, and R in strips.
   std::int64_t work() const {
-    return (steps * batch + batch) * width() + 2 * batch * hidden + (turns_r() ? width() * hidden : 0);
+    return (steps * batch + batch) * width() + 2 * batch * hidden + floats_of_strips(hidden, first_rows()) +
+           floats_of_strips(hidden, width() - first_rows());
   }
 };
 
 /// Reads the attributes; `names`: activations that a direction needs.
 Recurrence read_recurrence(const PrepareContext& context, std::int64_t gates, std::size_t activations);
+
+/// R of a direction, transposed and packed: the rows that a step multiplies with its state at first, and
+/// those that a GRU multiplies after it has reset the state.
+struct RecurrentStrips {
+  StripWeights first = {};
+  StripWeights others = {};
+  const StripWeights& from(std::int64_t row) const { return row == 0 ? first : others; }
+};
 
 /// The inputs and outputs of a run in the type computed with; nullptr: left out.
 template <class T>
@@ -62,6 +72,7 @@ struct RecurrentData {
   T* y_h = nullptr;
   T* y_c = nullptr;
   T* work = nullptr;
+  const RecurrentStrips* strips = nullptr;  ///< one for each direction, where floats were known beforehand
 };
 
 /// One step of one direction. `gates` has the products with X and the biases; row b starts at b *
@@ -77,8 +88,8 @@ struct RecurrentStep {
   const T* p = nullptr;
   T* h = nullptr;  ///< [batch, hidden]: before the step, then after it
   T* c = nullptr;
-  T* room = nullptr;            ///< [batch, gates * hidden]
-  const T* turned_r = nullptr;  ///< R transposed, or nullptr
+  T* room = nullptr;                        ///< [batch, gates * hidden]
+  const RecurrentStrips* strips = nullptr;  ///< of floats
 
   /// gates[first, first + count) += h R^T for these rows of R.
   void add_recurrent(const T* state, std::int64_t first, std::int64_t count) const {
@@ -87,11 +98,14 @@ struct RecurrentStep {
   /// to = h R^T + beta to, for these rows of R.
   void multiply_recurrent(const T* state, std::int64_t first, std::int64_t count, T* to, std::int64_t row_to,
                           T beta) const {
-    Product product{.m = plan.batch, .n = count, .k = plan.hidden, .row_c = row_to};
-    product.transpose_b = turned_r == nullptr;
-    product.row_b = turned_r == nullptr ? plan.hidden : plan.width();
-    multiply(product, state, turned_r == nullptr ? r + first * plan.hidden : turned_r + first, to, T{1},
-             beta);
+    if constexpr (std::is_same_v<T, float>) {
+      multiply_strips(
+          strips->from(first),
+          {.x = state, .rows = plan.batch, .y = to, .row_y = row_to, .addend = beta == 0 ? nullptr : to});
+    } else {
+      multiply({.m = plan.batch, .n = count, .k = plan.hidden, .transpose_b = true, .row_c = row_to}, state,
+               r + first * plan.hidden, to, T{1}, beta);
+    }
   }
   void activated(std::size_t i, T* x) const {
     activate(plan.activation(direction, i), plan.clip, x, plan.hidden);

@@ -2,7 +2,7 @@
 // ONNX's weights [gates x hidden, inputs] become [inputs, gates, hidden] with the gates in oneDNN's order
 // (LSTM: i f c o for ONNX's i o f c), the two biases are added up (a GRU that resets after its product keeps
 // one apart), and each direction gets a primitive of its own. It applies to constant float weights and plain
-// cells: no lengths, peepholes, clipping or other activations, and more than two sequences.
+// cells: no lengths, peepholes, clipping or other activations, and more sequences than strips serve.
 #include <algorithm>
 #include <array>
 
@@ -200,8 +200,8 @@ bool has_default_activations(const Recurrence& shape) {
 }
 
 bool applies(const PrepareContext& context, const Recurrence& shape) {
-  // For one or two sequences a product is a pass over the weights, which a plain layout serves better.
-  if (shape.batch <= 2) return false;
+  // For a few sequences a product is one pass over the weights, which strips serve better.
+  if (shape.batch <= kMostStripRows) return false;
   const bool is_lstm = shape.gates == 4;
   const auto known = [&](std::size_t i) { return !context.has_input(i) || context.constant(i) != nullptr; };
   const bool known_weights =

@@ -27,6 +27,15 @@ constexpr std::array<Known, 9> kKnown{{
     {"GeluTanh", dnnl::algorithm::eltwise_gelu_tanh},
 }};
 
+std::optional<dnnl::algorithm> algorithm_of(const ir::TypedOp& op) {
+  const std::string& name = op.get_string("activation");
+  if (name.empty() || clamp_of(op)) return std::nullopt;
+  const auto* found =
+      std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) { return known.name == name; });
+  IR_CHECK(found != kKnown.end(), "activation {} is not known", name);
+  return found->algorithm;
+}
+
 }  // namespace
 
 std::optional<Clamp> clamp_of(const ir::TypedOp& op) {
@@ -64,12 +73,19 @@ void Clamp::append_to(dnnl::post_ops& post_ops) const {
 }
 
 void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op) {
-  const std::string& name = op.get_string("activation");
-  if (name.empty() || clamp_of(op)) return;
-  const auto* found =
-      std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) { return known.name == name; });
-  IR_CHECK(found != kKnown.end(), "activation {} is not known", name);
-  post_ops.append_eltwise(1.0F, found->algorithm, op.get_float("alpha"), op.get_float("beta"));
+  if (const auto algorithm = algorithm_of(op))
+    post_ops.append_eltwise(1.0F, *algorithm, op.get_float("alpha"), op.get_float("beta"));
+}
+
+std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of, PrepareContext& context) {
+  const auto algorithm = algorithm_of(context);
+  if (!algorithm) return nullptr;
+  const dnnl::eltwise_forward::desc description(dnnl::prop_kind::forward_inference, *algorithm, of,
+                                                context.get_float("alpha"), context.get_float("beta"));
+  const dnnl::eltwise_forward::primitive_desc primitive(description, onednn::attributes(), onednn::cpu());
+  context.need_scratch(primitive.scratchpad_desc().get_size());
+  return onednn::make_call(dnnl::eltwise_forward(primitive), primitive,
+                           {{DNNL_ARG_SRC, of}, {DNNL_ARG_DST, of}});
 }
 
 }  // namespace podium::kernels

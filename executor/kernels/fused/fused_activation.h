@@ -1,6 +1,7 @@
 // The function that a fused op applies to its result.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -24,6 +25,9 @@ struct Clamp {
 /// Appends the function that the op's attributes "activation", "alpha" and "beta" describe; nothing for the
 /// empty name and for what clamp_of gives.
 void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op);
+/// The same function as a primitive of its own, from and to memory `of`; nothing where append_activation
+/// appends nothing. Pointers: from, to, scratch.
+std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of, PrepareContext& context);
 /// The same attributes' clamp, if they describe one.
 std::optional<Clamp> clamp_of(const ir::TypedOp& op);
 

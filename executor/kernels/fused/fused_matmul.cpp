@@ -1,13 +1,39 @@
-// A float product with constant, packed weights, and what follows it: bias, residual, activation.
+// A float product with constant, packed weights, and what follows it: bias, residual, activation. That of a
+// few rows waits for memory alone: its weights lie in strips. All others are oneDNN's.
 #include <algorithm>
+#include <array>
 
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/fused/packed_call.h"
+#include "executor/kernels/strip_products.h"
 
 namespace podium::kernels {
 
 using dnnl::memory;
+
+namespace {
+
+struct StripCall {
+  StripWeights weights;
+  std::int64_t rows = 0;
+  std::optional<Clamp> clamp = {};
+  std::shared_ptr<const onednn::Call> activation = {};
+
+  void operator()(const RunContext& run) const {
+    Tensor& y = run.output(0);
+    multiply_strips(weights, {.x = run.input(0).data<float>(),
+                              .rows = rows,
+                              .y = y.data<float>(),
+                              .row_y = weights.columns,
+                              .bias = run.has_input(2) ? run.input(2).data<float>() : nullptr,
+                              .addend = run.has_input(3) ? run.input(3).data<float>() : nullptr});
+    if (clamp) clamp->apply(y);
+    if (activation) (*activation)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
+  }
+};
+
+}  // namespace
 
 PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused product are not constant");
@@ -16,6 +42,15 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   const std::int64_t inner = transposed ? given[1] : given[0];
   const std::int64_t columns = transposed ? given[0] : given[1];
   const std::int64_t rows = context.input(0).element_count() / inner;
+  // Most of a single strip would be filled up.
+  if (rows <= kMostStripRows && columns >= kStrip / 2) {
+    const float* numbers = context.constant(1)->data<float>();
+    return StripCall{.weights = strips_of(transposed ? MatrixOfFloats::transposed(numbers, inner, columns)
+                                                     : MatrixOfFloats::plain(numbers, inner, columns)),
+                     .rows = rows,
+                     .clamp = clamp_of(context),
+                     .activation = activation_call(onednn::plain({rows, columns}), context)};
+  }
   PackedCall kernel{
       .has_bias = context.has_input(2), .has_residual = context.has_input(3), .clamp = clamp_of(context)};
   const auto a = onednn::plain({rows, inner});

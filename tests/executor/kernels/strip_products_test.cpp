@@ -1,0 +1,93 @@
+#include "executor/kernels/strip_products.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "executor/kernels/tools/thread_limit.h"
+
+namespace podium::kernels {
+namespace {
+
+std::vector<float> numbers(std::int64_t count, int seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = static_cast<float>((seed++ * 7919 + 13) % 1009) / 504.5F - 1.0F;
+  return values;
+}
+
+constexpr std::int64_t kInner = 37;
+constexpr std::int64_t kColumns = 3 * kStrip + 5;
+constexpr std::int64_t kRowY = kColumns + 3;
+
+struct Operands {
+  std::vector<float> x;
+  std::vector<float> w = numbers(kInner * kColumns, 2);
+  std::vector<float> bias = numbers(kColumns, 3);
+  std::vector<float> y;
+  std::int64_t rows;
+
+  explicit Operands(std::int64_t count)
+      : x(numbers(count * kInner, 1)), y(numbers(count * kRowY, 4)), rows(count) {}
+
+  std::vector<float> multiplied() const {
+    std::vector<float> result = y;
+    multiply_strips(strips_of(MatrixOfFloats::plain(w.data(), kInner, kColumns)), {.x = x.data(),
+                                                                                   .rows = rows,
+                                                                                   .y = result.data(),
+                                                                                   .row_y = kRowY,
+                                                                                   .bias = bias.data(),
+                                                                                   .addend = result.data()});
+    return result;
+  }
+};
+
+TEST(StripProducts, AddWhatTheyAreToldTo) {
+  for (std::int64_t rows = 1; rows <= 2 * kMostStripRows + 1; ++rows) {
+    const Operands of(rows);
+    const std::vector<float> found = of.multiplied();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t column = 0; column < kRowY; ++column) {
+        const std::size_t at = row * kRowY + column;
+        double wanted = of.y[at];  // between the rows nothing is written
+        if (column < kColumns) {
+          wanted += of.bias[column];
+          for (std::int64_t l = 0; l < kInner; ++l)
+            wanted += double{of.x[row * kInner + l]} * of.w[l * kColumns + column];
+        }
+        ASSERT_NEAR(found[at], wanted, 1e-5) << rows << " rows, " << row << ", " << column;
+      }
+    }
+  }
+}
+
+TEST(StripProducts, TakeTransposedWeights) {
+  Operands of(2);
+  const std::vector<float> wanted = of.multiplied();
+  std::vector<float> turned(of.w.size());
+  for (std::int64_t l = 0; l < kInner; ++l) {
+    for (std::int64_t column = 0; column < kColumns; ++column)
+      turned[column * kInner + l] = of.w[l * kColumns + column];
+  }
+  const StripWeights plain = strips_of(MatrixOfFloats::plain(of.w.data(), kInner, kColumns));
+  const StripWeights strips = strips_of(MatrixOfFloats::transposed(turned.data(), kInner, kColumns));
+  ASSERT_EQ(strips.numbers.dims(), plain.numbers.dims());
+  EXPECT_TRUE(std::ranges::equal(strips.numbers.values<float>(), plain.numbers.values<float>()));
+}
+
+TEST(StripProducts, GiveARowTheSameBitsBesideOthersAndOnAnyNumberOfThreads) {
+  const Operands all(2 * kMostStripRows + 1);
+  std::vector<float> together;
+  {
+    const ThreadLimit limit(2);
+    together = all.multiplied();
+  }
+  const ThreadLimit limit(1);
+  EXPECT_EQ(all.multiplied(), together);
+  const Operands first(1);
+  const std::vector<float> alone = first.multiplied();
+  EXPECT_TRUE(std::equal(alone.begin(), alone.begin() + kColumns, together.begin()));
+}
+
+}  // namespace
+}  // namespace podium::kernels
