@@ -78,12 +78,13 @@ enum class Detail : std::uint8_t { Names, Rates };
 std::string text_of(const Group& group, const sim::Timeline& timeline, Detail detail) {
   const PathPart& largest = *group.parts.front();
   const auto [before, after] = verb_of(largest.activity);
-  const bool is_one = largest.seconds >= kMostOf * group.seconds;
-  const std::string name = is_one ? " " + largest.name : group.parts.size() > 1 ? "" : " " + largest.name;
+  // What one processor does is not what several do in turn, however much of it that is.
+  const bool is_one = group.processors.size() == 1 && largest.seconds >= kMostOf * group.seconds;
+  const std::string name = is_one ? " " + largest.name : "";
   const std::string where = fmt::format("{}{}", receiver_of(largest, timeline.kind), after);
   std::string text;
   if (group.processors.size() > 1) {
-    text = fmt::format("{}{}{} on {} processors in turn", before, name, after, group.processors.size());
+    text = fmt::format("{}{} on {} processors in turn", before, after, group.processors.size());
   } else {
     text = fmt::format("{} {}{}{}", name_of(timeline.kind, largest.processor), before, name, where);
   }

@@ -48,6 +48,14 @@ TEST(Cause, OfProcessorsThatWorkInTurnNamesTheWork) {
             "92.5% of the step is computing on 2 processors in turn (the most for fc1, 47.5%)");
 }
 
+TEST(Cause, OfProcessorsThatWorkInTurnNamesNoOpOfOneAsWorkOfAll) {
+  const sim::Timeline timeline =
+      timeline_of({part(0, Activity::Compute, "loop", 1.8e-6), part(1, Activity::Compute, "fc", 0.4e-6)});
+  EXPECT_EQ(cause_sentence(timeline),
+            "55.0% of the step is computing on 2 processors in turn (the most for loop, 45.0%)");
+  EXPECT_EQ(bottleneck(timeline), "computing on 2 processors in turn, 55.0%");
+}
+
 TEST(Cause, AnExchangeSaysWhoGetsIt) {
   sim::PathPart sent = part(0, Activity::Exchange, "pool1", 4e-6, 1024);
   sent.receiver = 1;
