@@ -25,7 +25,8 @@ struct BetterDevice {
   device::Device device;
 };
 
-/// Each of links, streaming memory, host, clock and tiles doubled.
+/// Each of links, streaming memory, host, clock and tiles doubled: twice the rate, and half of what a
+/// transfer, a collective, a call or a kernel costs beside.
 std::vector<BetterDevice> better_devices(const device::Device& device);
 
 /// What `clock` says on each of them, up to the first for which it has an Error. They are clocked side by

@@ -199,7 +199,8 @@ std::string memory_share(const sim::Timeline& timeline) {
   if (timeline.processors.empty()) return report::bytes(0);
   const sim::MemoryUse& memory = timeline.processors[fullest_processor(timeline)].memory;
   const double used = share(static_cast<double>(memory.peak), static_cast<double>(memory.capacity));
-  return fmt::format("{} ({:.0f}%)", report::bytes(static_cast<double>(memory.peak)), 100 * used);
+  const std::string percent = used > 0 && used < 0.005 ? "<1%" : fmt::format("{:.0f}%", 100 * used);
+  return fmt::format("{} ({})", report::bytes(static_cast<double>(memory.peak)), percent);
 }
 
 std::string memory_line(const sim::Timeline& timeline) {

@@ -99,7 +99,7 @@ double samples_per_second(const RunReport& report);
 /// The used share of a processor's memory on chip, or of its streaming memory where that is fuller. Above 1
 /// it does not fit.
 double fullness(const sim::MemoryUse& memory);
-/// "3.91 MiB (44%)": the peak of the fullest processor.
+/// "3.91 MiB (44%)", "1.02 KiB (<1%)": the peak of the fullest processor.
 std::string memory_share(const sim::Timeline& timeline);
 /// The processor with the largest fullness; the first of several.
 std::size_t fullest_processor(const sim::Timeline& timeline);

@@ -291,6 +291,24 @@ TEST_F(Verdict, TheRateOfWhatLimitsIsThatOfItsLink) {
   EXPECT_NEAR(rate / device["hostStoreBytesPerSecond"].get<double>(), 1, 0.03);
 }
 
+// Whatever limits a step: the part of the machine that is named is the one whose doubling gives the most.
+TEST_F(Verdict, WhatLimitsAStepIsWhatCountsMostOfTheMachine) {
+  const auto expect_most = [&](const std::string& recipe, const std::string& flags, const std::string& cause,
+                               const std::string& part) {
+    const ProgramResult result =
+        run_program("podium run " + made(recipe) + " --estimate --explain --quiet " + flags);
+    EXPECT_THAT(line_after(result.out, "\nbottleneck "), HasSubstr(cause)) << flags;
+    EXPECT_THAT(result.out, HasSubstr("\nof the machine, " + part + " counts most: doubled, ")) << flags;
+  };
+  const std::string bert = "bert layers=2 hidden=128 heads=4 sequence=64 vocabulary=200";
+  expect_most(bert, "--tensor-parallel 2 --batches-per-step 8", "exchanging with the devices of its cut",
+              "links between processors");
+  expect_most(bert, "", "the host's call", "the host and its link");
+  expect_most(bert, "--off-chip weights --batches-per-step 8", "from streaming memory",
+              "the way to streaming memory and the host");
+  expect_most(bert, "--batches-per-step 64 --anchor '*=final'", "computing", "the clock");
+}
+
 TEST_F(Verdict, AProfileAddsUpToWhatThePathAndTheProcessorsSay) {
   const std::string model = made("mnist-cnn");
   ASSERT_EQ(run_program("podium profile " + model + " --ipus 2 --pipeline --quiet --report " +

@@ -83,6 +83,9 @@ TEST(BetterDevices, AreEachTwiceAsGoodInOneRespect) {
   const auto better = better_devices(device);
   EXPECT_EQ(better.size(), 5U);
   EXPECT_EQ(better[0].device.rung.bytes_per_second, 6);
+  EXPECT_EQ(better[0].device.collective_overhead_seconds, device.collective_overhead_seconds / 2);
+  EXPECT_EQ(better[2].device.host_call_seconds, device.host_call_seconds / 2);
+  EXPECT_EQ(better[2].device.rung.bytes_per_second, 3);
   EXPECT_EQ(better[3].device.clock_hertz, 2 * device.clock_hertz);
   EXPECT_EQ(better[4].device.tiles, 2 * device.tiles);
   EXPECT_EQ(better[4].name, "tiles");
