@@ -15,7 +15,7 @@ import {setView, viewOf} from "./view.js";
 
 const kPointsWidth = 820;
 const kPointsHeight = 380;
-const kPointsEdge = {left: 64, right: 20, top: 16, bottom: 44};
+const kPointsEdge = {left: 80, right: 20, top: 16, bottom: 44};
 
 function figures(strategy, number) {
   const run = unfolded(strategy.run);

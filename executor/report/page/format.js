@@ -46,9 +46,12 @@ export function rate(number) {
   return number.toLocaleString("en-US", {maximumFractionDigits: 1, minimumFractionDigits: 1});
 }
 
-/// "12.3%"
+/// "12.3%", "0.0045%"
 export function percentage(share) {
-  return Number.isFinite(share) ? `${(100 * share).toFixed(Math.abs(share) < 0.01 ? 2 : 1)}%` : "";
+  if (!Number.isFinite(share)) return "";
+  const percent = 100 * share;
+  if (Math.abs(percent) >= 1) return `${percent.toFixed(1)}%`;
+  return percent === 0 || Math.abs(percent) >= 1e-4 ? `${Number(percent.toPrecision(2))}%` : "<0.0001%";
 }
 
 /// "0-3, 7"

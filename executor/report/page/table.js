@@ -1,6 +1,6 @@
 // Tables that sort at a click on a column's head, and keep only rows that have a text.
 import {breakable, el} from "./dom.js";
-import {longestPiece, printable, shortText} from "./format.js";
+import {count, longestPiece, printable, shortText} from "./format.js";
 import {setView, viewOf} from "./view.js";
 
 const kMostRows = 500;
@@ -41,7 +41,7 @@ export function table({
   let lines = [];
   const mark = () => lines.forEach(([row, line]) => line.classList.toggle("marked", isMarked?.(row) === true));
   const body = el("tbody");
-  const count = el("span", {class: "count", role: "status"});
+  const rowsShown = el("span", {class: "count", role: "status"});
   const inView = viewOf(`${name}.sort`).split(",").map(Number);
   let [place, direction] = inView.length === 2 ? inView : (sort ?? [-1, 1]);
   let wanted = viewOf(`${name}.filter`);
@@ -93,10 +93,10 @@ export function table({
     heads.forEach((head, i) =>
       head.setAttribute("aria-sort", i !== place ? "none" : direction > 0 ? "ascending" : "descending"),
     );
-    count.textContent =
+    rowsShown.textContent =
       shown.length > most
-        ? `${most} of ${shown.length} rows`
-        : `${shown.length} row${shown.length === 1 ? "" : "s"}`;
+        ? `${most} of ${count(shown.length)} rows`
+        : `${count(shown.length)} row${shown.length === 1 ? "" : "s"}`;
     lines = shown.slice(0, most).map((row) => {
       const line = el(
         "tr",
@@ -134,7 +134,7 @@ export function table({
   return el(
     "div",
     {class: "table", id: `table-${name}`, mark},
-    el("div", {class: "controls"}, search, count),
+    el("div", {class: "controls"}, search, rowsShown),
     el(
       "div",
       {class: "scroll"},

@@ -2,7 +2,7 @@
 import {chart} from "./chart.js";
 import {el, section} from "./dom.js";
 import {colourOf} from "./colours.js";
-import {duration, percentage} from "./format.js";
+import {count, duration, percentage} from "./format.js";
 import {table} from "./table.js";
 
 const shareText = (value) => (value === undefined || value === null ? "" : percentage(value));
@@ -17,13 +17,14 @@ export function trainingPart(report) {
   const last = epochs[epochs.length - 1];
   const real = epochs.reduce((sum, epoch) => sum + epoch.realSeconds, 0);
   const simulated = epochs.reduce((sum, epoch) => sum + epoch.simulatedSeconds, 0);
+  const has = (key) => epochs.some((epoch) => epoch[key] !== undefined);
   const rows = epochs.map((epoch, i) => ({...epoch, number: i + 1}));
   return [
     el(
       "p",
       {class: "verdict"},
       last
-        ? `After ${last.steps} steps the loss is ${last.loss.toFixed(4)}${last.accuracy === undefined ? "" : `, ${percentage(last.accuracy)} right`}${last.heldOutAccuracy === undefined ? "" : `; ${percentage(last.heldOutAccuracy)} right of what was held out`}. It took ${duration(real)} on this machine, and would take ${duration(simulated)} on ${report.device}.`
+        ? `After ${count(last.steps)} step${last.steps === 1 ? "" : "s"} the loss is ${last.loss.toFixed(4)}${last.accuracy === undefined ? "" : `, ${percentage(last.accuracy)} right`}${last.heldOutAccuracy === undefined ? "" : `; ${percentage(last.heldOutAccuracy)} right of what was held out`}. It took ${duration(real)} on this machine, and would take ${duration(simulated)} on ${report.device}.`
         : "No epoch ended.",
     ),
     section(
@@ -79,17 +80,17 @@ export function trainingPart(report) {
           {head: "epoch", value: (epoch) => epoch.number},
           {head: "steps so far", value: (epoch) => epoch.steps},
           {head: "loss", value: (epoch) => epoch.loss ?? NaN, text: (epoch) => numberText(epoch.loss)},
-          {
+          has("accuracy") && {
             head: "accuracy",
             value: (epoch) => epoch.accuracy ?? -1,
             text: (epoch) => shareText(epoch.accuracy),
           },
-          {
+          has("heldOutLoss") && {
             head: "held-out loss",
             value: (epoch) => epoch.heldOutLoss ?? -1,
             text: (epoch) => numberText(epoch.heldOutLoss),
           },
-          {
+          has("heldOutAccuracy") && {
             head: "held-out accuracy",
             value: (epoch) => epoch.heldOutAccuracy ?? -1,
             text: (epoch) => shareText(epoch.heldOutAccuracy),
@@ -104,7 +105,7 @@ export function trainingPart(report) {
             value: (epoch) => epoch.simulatedSeconds,
             text: (epoch) => duration(epoch.simulatedSeconds),
           },
-        ],
+        ].filter(Boolean),
       }),
     ),
   ];

@@ -369,6 +369,23 @@ TEST_F(Browser, ShowsATraining) {
   for (const Json& step : report["training"]["steps"]) EXPECT_GT(step["gradientNorm"], 0.0);
 }
 
+// A training of one step that holds nothing out has no columns for what is not there.
+TEST_F(Browser, ShowsNothingThatATrainingHasNot) {
+  make_page("podium train " + model("mnist-mlp batch=4 loss=cross-entropy") +
+            " --loss-tensor loss --optimizer sgd --steps 1 --input image=" +
+            PODIUM_SOURCE_DIR "/models/data/digits-train-images-idx3-ubyte --target label=" +
+            PODIUM_SOURCE_DIR "/models/data/digits-train-labels-idx1-ubyte");
+  const Json seen = use(R"js(
+    seen.verdict = texts(".verdict")[0];
+    seen.heads = texts("#table-epochs thead button");
+    tab("overview");
+    seen.advice = texts(".advice")[0];
+  )js");
+  EXPECT_THAT(seen["verdict"].get<std::string>(), HasSubstr("After 1 step the loss is "));
+  EXPECT_THAT(seen["heads"].dump(), Not(HasSubstr("held-out")));
+  EXPECT_THAT(seen["advice"].get<std::string>(), HasSubstr("What would help most: --"));
+}
+
 TEST_F(Browser, ShowsTheBalanceOfPhases) {
   make_page("podium run " + model("phased-matmul") +
             " --virtual-graph-mode execution-phases --phases 8 --off-chip weights --report " +
