@@ -10,6 +10,7 @@
 
 #include "executor/cli/session_options.h"
 #include "executor/cli/write_file.h"
+#include "executor/session/host_arrays.h"
 #include "executor/session/random_input.h"
 #include "executor/session/working_sizes.h"
 #include "importer/tensor_file.h"
@@ -22,9 +23,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whether integers of one type are all numbers of the other: labels of a file of bytes are int64 to a model.
+bool is_wider(ir::DataType wide, ir::DataType narrow) {
+  if (!ir::is_integer(wide) || !ir::is_integer(narrow)) return false;
+  const int bits = ir::bit_width(wide);
+  const int needed = ir::bit_width(narrow);
+  return ir::is_signed(wide) == ir::is_signed(narrow) ? bits > needed : ir::is_signed(wide) && bits > needed;
+}
+
+ir::Datum widened(ir::Datum datum, const ir::Type& declared, const std::string& name,
+                  std::vector<std::string>& noted) {
+  if (!declared.is_tensor() || !datum.is_tensor() || !is_wider(declared.element, datum.tensor.type()))
+    return datum;
+  noted.push_back(fmt::format("input '{}': {} found, taken as the {} that the model declares", name,
+                              to_string(datum.tensor.type_and_dims()), ir::name_of(declared.element)));
+  return cast(datum.tensor, declared.element);
+}
+
 // A scalar may come as an array of one element, as other runtimes take it; `noted` gets its name.
-ir::Datum as_declared(ir::Datum datum, const ir::Type& declared, const std::string& name,
+ir::Datum as_declared(ir::Datum given, const ir::Type& declared, const std::string& name,
                       std::vector<std::string>& noted) {
+  ir::Datum datum = widened(std::move(given), declared, name, noted);
   const bool is_scalar = declared.is_tensor() && declared.has_rank && declared.rank() == 0;
   if (!is_scalar || !datum.is_tensor() || datum.tensor.rank() == 0 || datum.tensor.size() != 1) return datum;
   noted.push_back(fmt::format("input '{}': {} found, taken as the scalar that the model declares", name,

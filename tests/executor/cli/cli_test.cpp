@@ -285,6 +285,27 @@ TEST(Run, TakesTheSamplesOfAllMicroBatchesAndReplicas) {
   EXPECT_EQ(run_program(command + " --dim N=4 --batches-per-step 25").status, 0);
 }
 
+// Labels of a file of bytes, as training takes them, and no numbers that the model's type does not hold.
+TEST(Run, TakesNarrowerIntegersForWiderOnes) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("m.onnx");
+  EXPECT_EQ(run_program("podium-models mnist-cnn batch=20 pixels=byte loss=cross-entropy -o " + model).status,
+            0);
+  const std::string command = "podium run " + model +
+                              " --batches-per-step 5 --input image=" + digits("images-idx3-ubyte") +
+                              " --input label=";
+  const ProgramResult result = run_program(command + digits("labels-idx1-ubyte"));
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err,
+            "note: input 'label': uint8[100] found, taken as the int64 that the model declares\n");
+  const std::string wide = text_model(folder, "g (float[4] x) => (int64[4] y) { y = Cast<to = 7>(x) }");
+  EXPECT_EQ(run_program("podium run " + wide + " --output-dir " + folder.path()).status, 0);
+  const std::string narrow = text_model(folder, "g (uint8[4] x) => (uint8[4] z) { z = Identity(x) }");
+  const ProgramResult back = run_program("podium run " + narrow + " --input x=" + folder.file("y.npy"));
+  EXPECT_EQ(back.status, 1);
+  EXPECT_THAT(back.err, HasSubstr("input 'x': int64[4] found, uint8[4] needed"));
+}
+
 TEST(Info, DescribesAModel) {
   const ProgramResult result = run_program("podium info " + demo_model() + " --dim N=100");
   EXPECT_EQ(result.status, 0) << result.err;
