@@ -178,6 +178,22 @@ void check_phases(const Survey& survey, const Ops& untold) {
   }
 }
 
+// Two, or as many as the nodes are placed on.
+int needed_by_pipeline(const Survey& survey) {
+  if (survey.request.mode != Mode::Manual) return 2;
+  int needed = 1;
+  for (const Annotations& op : survey.annotations) needed = std::max(needed, op.processor.value_or(0) + 1);
+  return needed;
+}
+
+void check_more_than_one_processor(const Survey& survey) {
+  if (survey.request.processors != 1) return;
+  const std::string text = "pipelining needs more than 1 processor, 1 found";
+  const int needed = needed_by_pipeline(survey);
+  if (needed == 1) throw Error(text);
+  throw LacksProcessors(text, needed);
+}
+
 void check_all_hints(const ir::Graph& graph) {
   for (const ir::Op& op : graph.ops) {
     try {
@@ -197,8 +213,7 @@ void check(const ir::Graph& graph, const Metadata& metadata, const Request& requ
   if (request.pipelining && request.mode == Mode::Off) {
     throw Error("pipelining needs virtualGraphMode to be other than off");
   }
-  if (request.pipelining && request.processors == 1)
-    throw Error("pipelining needs more than 1 processor, 1 found");
+  if (request.pipelining) check_more_than_one_processor(survey);
   if (request.mode == Mode::Off || request.mode == Mode::Auto) return;
   if (request.mode == Mode::Manual) check_all_have_processor(survey);
   if (request.pipelining) check_all_have_stage(survey);

@@ -366,6 +366,8 @@ TEST_F(FirstContact, WhereProcessorsLackTheFlagsThatGiveThemWork) {
       {"podium run " + wide + sized + " --virtual-graph-mode manual --replicas 2 --pipeline",
        "--device ipu-pod16"},
       {"podium run " + wide + sized + " --virtual-graph-mode manual --ipus 2", "--ipus 3"},
+      {"podium run " + wide + sized + " --pipeline --ipus 1", "--ipus 3"},
+      {"podium run " + model + sized + " --pipeline --ipus 1", "--ipus 2"},
       {"podium train " + wide +
            " --loss l1 --output y --optimizer sgd --estimate --virtual-graph-mode manual "
            "--replicas 3 --device h100",
