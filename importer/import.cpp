@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "importer/fixed_inputs.h"
 #include "importer/graph_reader.h"
 #include "importer/input_types.h"
 #include "importer/sharding.h"
@@ -31,6 +32,7 @@ Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
   model.calls = reader.calls(model.graph);
   model.info.open = find_open_dims(model.source->proto.graph(), options);
   model.given = options;
+  fix_inputs(model, options.constants);
   ir::verify(model.graph);
   read_sharding(model);  // what is wrong with it is an error before anything runs
   return model;

@@ -29,6 +29,8 @@ struct ImportOptions {
   /// Sizes of dimensions of inputs that are open after all that, named as in `dims`. They count as open all
   /// the same (ModelInfo::open).
   std::map<std::string, std::int64_t> assumed = {};
+  /// Inputs that are constants (fix_inputs).
+  std::map<std::string, std::vector<double>> constants = {};
 };
 
 /// ImportOptions::assumed of whoever takes 1 for all.

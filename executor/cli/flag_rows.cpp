@@ -4,12 +4,16 @@
 
 #include <fmt/ranges.h>
 
+#include <sstream>
+
 #include "executor/cli/annotate_options.h"
 #include "executor/cli/flag_readers.h"
 #include "executor/cli/memory_limit.h"
 #include "executor/cli/session_flags.h"
 #include "executor/cli/train_options.h"
+#include "executor/cli/usage_error.h"
 #include "executor/device/presets.h"
+#include "ir/number_text.h"
 
 namespace podium::cli {
 namespace {
@@ -34,6 +38,25 @@ void read_memory_limit(Options& options, const Given& given) {
 void read_dims(Options& options, const Given& given) {
   for (const auto& [name, value] : given.pairs())
     options.dims[name] = number("--dim " + name, value, std::int64_t{0});
+}
+
+std::vector<double> numbers_in(const std::string& flag, const std::string& text) {
+  if (text == "true" || text == "false") return {text == "true" ? 1.0 : 0.0};
+  std::vector<double> numbers;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto value = ir::number_of<double>(word);
+    if (!value)
+      throw UsageError("{}: '{}' found, true, false, a number or numbers with commas needed", flag, text);
+    numbers.push_back(*value);
+  }
+  if (numbers.empty()) throw UsageError("{}: no number found", flag);
+  return numbers;
+}
+
+void read_constants(Options& options, const Given& given) {
+  for (const auto& [name, value] : given.pairs())
+    options.constants[name] = numbers_in("--constant " + name, value);
 }
 
 std::vector<FlagRow> general_flags() {
@@ -90,6 +113,13 @@ std::vector<FlagRow> data_flags() {
        "(repeatable)",
        Takes::Values,
        read_dims},
+      {"constant",
+       {Run, Train, Profile, Compare, Info},
+       kData,
+       "INPUT=N or N,N,...: an input that is so in every run, so that what it decides is known beforehand: the branch "
+       "of an If, trips of a loop, sizes (repeatable)",
+       Takes::Values,
+       read_constants},
       {"output-dir",
        {Run},
        kData,

@@ -51,7 +51,8 @@ struct Options {
   std::string inputs_folder;
   std::uint64_t random_seed = 0;
   std::map<std::string, std::int64_t> dims;
-  std::optional<ir::DataType> precision = {};  ///< that the model's floats are cast to
+  std::map<std::string, std::vector<double>> constants;  ///< inputs that are the same in every run
+  std::optional<ir::DataType> precision = {};            ///< that the model's floats are cast to
   std::string output_folder;
   std::string expected_folder;
   double relative = 0;  ///< tolerances

@@ -119,8 +119,9 @@ Strategy strategy_of_files(const Options& options, const importer::Signature& si
                                    [](const auto& input) { return !input.second.is_static(); });
   const OpenOptions open = open_options(options.session_json);
   if (!is_open || !options.session.pipelining || !open.micro_batches) return options.session;
-  const importer::Model model =
-      importer::import_model(options.paths[0], {.dims = options.dims, .assumed = importer::kOneForAll});
+  const importer::Model model = importer::import_model(
+      options.paths[0],
+      {.dims = options.dims, .assumed = importer::kOneForAll, .constants = options.constants});
   Notes said_by_the_session;
   Strategy strategy = filled_in({.strategy = options.session, .open = open}, model, machine_of(options),
                                 Task::Inference, said_by_the_session);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "executor/cli/session_options.h"
+#include "executor/cli/usage_error.h"
 #include "executor/cli/write_file.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/random_input.h"
@@ -88,6 +89,7 @@ std::map<std::string, ir::Datum> read_inputs(const Options& options, const impor
   std::vector<std::string> noted;
   for (const auto& [name, file] : options.inputs) {
     const ir::Type& type = type_of_input(signature, name);
+    if (options.constants.contains(name)) throw UsageError("--input {}: --constant gives it already", name);
     inputs[name] = as_declared(importer::read_tensor_file(file, type), type, name, noted);
   }
   if (!options.inputs_folder.empty()) read_folder(options.inputs_folder, signature, inputs, noted);
@@ -141,13 +143,17 @@ importer::Model in_precision(importer::Model model, const Options& options) {
 }  // namespace
 
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types) {
-  return in_precision(importer::import_model(options.paths[0], {.dims = options.dims, .input_types = types}),
-                      options);
+  return in_precision(
+      importer::import_model(options.paths[0],
+                             {.dims = options.dims, .input_types = types, .constants = options.constants}),
+      options);
 }
 
 importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types) {
-  const importer::ImportOptions given{
-      .dims = options.dims, .input_types = types, .assumed = importer::kOneForAll};
+  const importer::ImportOptions given{.dims = options.dims,
+                                      .input_types = types,
+                                      .assumed = importer::kOneForAll,
+                                      .constants = options.constants};
   SizedModel sized = with_working_sizes(importer::import_model(options.paths[0], given));
   if (!sized.taken.empty()) print_notes({sized.taken}, options);
   return in_precision(std::move(sized.model), options);

@@ -218,7 +218,7 @@ TrainingJob make_training_job(const Options& options, importer::Model model) {
   TrainingJob job = start_job(options);
   job.model = std::move(model);
   if (const std::string& saved = options.train.resume_file; !saved.empty())
-    resume(job.model, importer::import_model(saved, {.dims = options.dims}));
+    resume(job.model, importer::import_model(saved, {.dims = options.dims, .constants = options.constants}));
   add_loss(job);
   return job;
 }
@@ -227,7 +227,8 @@ namespace {
 
 // Names what the model takes, for who has named no file yet.
 [[noreturn]] void refuse_without_data(const Options& options) {
-  importer::Model model = importer::import_model(options.paths[0], {.dims = options.dims});
+  importer::Model model =
+      importer::import_model(options.paths[0], {.dims = options.dims, .constants = options.constants});
   infer_types(model, options.session.replicas);
   std::string flags;
   for (ir::ValueId id : model.graph.inputs) {
@@ -237,7 +238,8 @@ namespace {
   }
   const bool is_named = !options.train.loss.empty() || !options.train.loss_tensor.empty();
   if (!options.train.loss.empty()) flags += " --target NAME=FILE (what the output should be)";
-  if (!is_named && !has_own_loss(model.graph)) flags += ", and a loss: " + losses_to_type(model.graph, options);
+  if (!is_named && !has_own_loss(model.graph))
+    flags += ", and a loss: " + losses_to_type(model.graph, options);
   throw UsageError(
       "train: no data found, needed:{}; .npy, .pb or IDX files with as many samples each, along their first "
       "dimension (--estimate clocks a step without data)",

@@ -95,13 +95,18 @@ KnownGraph with_known_sizes(ir::Graph graph, ir::Placement placement, std::span<
 
 }  // namespace
 
-std::optional<std::string> undecided(const ir::Graph& graph) {
+std::optional<Undecided> undecided(const ir::Graph& graph) {
+  const auto by_first_input = [&](std::string_view what, const ir::Op& op) {
+    const bool is_input = std::ranges::find(graph.inputs, op.inputs[0]) != graph.inputs.end();
+    return Undecided{fmt::format("the {} of {}", what, graph.describe(op)),
+                     is_input ? graph[op.inputs[0]].name : ""};
+  };
   for (const ir::Op& op : graph.ops) {
-    if (has_unknown_trips(graph, op)) return "the number of trips of " + graph.describe(op);
-    if (has_unknown_branch(graph, op)) return "the branch of " + graph.describe(op);
+    if (has_unknown_trips(graph, op)) return by_first_input("number of trips", op);
+    if (has_unknown_branch(graph, op)) return by_first_input("branch", op);
     for (ir::ValueId id : op.outputs) {
       if (!id.valid() || !is_unknown(graph[id].type)) continue;
-      return fmt::format("the size of '{}', {}", graph[id].name, to_string(graph[id].type));
+      return Undecided{fmt::format("the size of '{}', {}", graph[id].name, to_string(graph[id].type))};
     }
   }
   return std::nullopt;

@@ -28,10 +28,16 @@ struct Clock {
   sim::Timeline run(const executor::Program& program) const;
 };
 
+/// What only a run tells.
+struct Undecided {
+  std::string what;        ///< "the size of 'n', int64[1,?]"
+  std::string input = {};  ///< the graph's input that decides it, where it is one alone
+};
+
 /// The first tensor of the graph whose size, loop whose number of trips, or branch of an If, only a run
 /// tells: "the size of 'n', int64[1,?]". Of an If whose branches both have known sizes the clock takes the
 /// dearer one. Nothing when there is none.
-std::optional<std::string> undecided(const ir::Graph& graph);
+std::optional<Undecided> undecided(const ir::Graph& graph);
 
 /// A Program with what it took.
 struct Clocked {

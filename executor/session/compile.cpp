@@ -15,6 +15,7 @@
 #include "ir/gradients/expand_gradients.h"
 #include "ir/passes/follow_annotations.h"
 #include "ir/passes/make_training.h"
+#include "ir/shell_word.h"
 
 namespace podium {
 namespace {
@@ -25,11 +26,13 @@ bool are_several(const Strategy& strategy) {
 }
 
 // Names what the clock needs and only a run tells.
-std::optional<std::string> unknown_to_clock(const ir::Graph& graph, const CheckedOptions& checked) {
+std::optional<Undecided> unknown_to_clock(const ir::Graph& graph, const CheckedOptions& checked) {
   if (!checked.clocks) return std::nullopt;
   auto unknown = undecided(graph);
   if (unknown && checked.estimates) {
-    throw DecidedByData("{} is decided by data: a run is needed, not an estimate", *unknown);
+    const std::string advice =
+        unknown->input.empty() ? "" : fmt::format(", or --constant {}=N", ir::shell_word(unknown->input));
+    throw DecidedByData("{} is decided by data: a run is needed, not an estimate{}", unknown->what, advice);
   }
   return unknown;
 }
@@ -220,7 +223,7 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   check_host_tensors(compiled.lowered);
   compiled.store = VariableStore(parts, cut, weights.groups, compiled.lowered);
   if (unknown && !compiled.late_clock) {
-    checked.notes.push_back(fmt::format("no simulated time: {} is decided by data", *unknown));
+    checked.notes.push_back(fmt::format("no simulated time: {} is decided by data", unknown->what));
   }
   if (checked.clocks && !unknown) {
     clock_run(

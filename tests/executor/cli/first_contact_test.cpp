@@ -219,6 +219,31 @@ TEST_F(FirstContact, AProfileOfWhatOnlyDataDecideIsThatOfARun) {
   EXPECT_THAT(drawn.err, HasSubstr("random values (seed 0) for x"));
 }
 
+// Decoders of which the first step and all others were merged.
+TEST_F(FirstContact, AConstantInputDecidesBeforehand) {
+  const std::string merged = folder.write("merged.onnxtxt", R"(<ir_version: 8, opset_import: ["" : 17]>
+      g (bool[1] first, float[6] x) => (float[k] y) <int64[2] fives = {5, -1}> {
+        y = If(first) <
+          then_branch = t () => (float[n] p) { e = Exp(x) p = Neg(e) },
+          else_branch = o () => (float[m] q) { r = Reshape(x, fives) q = ReduceSum<keepdims = 0>(r) }> })");
+  const ProgramResult open = run_program("podium run " + merged + " --device h100 --estimate");
+  EXPECT_EQ(open.status, 1);
+  EXPECT_THAT(open.err, HasSubstr("the branch of node 'y' (If) is decided by data: a run is needed, not an "
+                                  "estimate, or --constant first=N"));
+  const std::string decided = "podium run " + merged + " --constant first=true";
+  EXPECT_EQ(run_program(decided + " --device h100 --estimate").status, 0);
+  const ProgramResult given = run_program(decided + " --random 1");
+  EXPECT_EQ(given.status, 0) << given.err;
+  EXPECT_THAT(given.out, HasSubstr("y  float[6]"));
+  EXPECT_EQ(run_program(decided + " --input first=" + merged).err,
+            "error: --input first: --constant gives it already\n");
+  EXPECT_EQ(run_program("podium run " + merged + " --constant first=maybe").status, 2);
+  const ProgramResult compared =
+      run_program("podium compare " + merged + " --constant first=1 --ipus 2 --quiet");
+  EXPECT_EQ(compared.status, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr(" --constant first=1"));
+}
+
 TEST_F(FirstContact, TrainingNamesTheInputsThatItWantsAndTheLossesThatThereAre) {
   const std::string digits = folder.file("digits.onnx");
   ASSERT_EQ(run_program("podium-models mnist-mlp shapes=dynamic loss=cross-entropy -o " + digits).status, 0);
