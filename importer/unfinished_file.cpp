@@ -4,6 +4,7 @@
 
 #include <array>
 #include <csignal>
+#include <string_view>
 
 namespace podium::importer {
 namespace {
@@ -14,12 +15,26 @@ static_assert(Name::is_always_lock_free);  // or a handler of signals must not t
 // More than any command writes at once.
 std::array<Name, 16> names{};
 
-// Calls only functions that are safe in a signal handler. The signal ends the program as soon as it returns.
-void remove_all(int signal) {
+// What handlers of signals call is safe there.
+void remove_all() {
   for (Name& name : names) {
     if (const char* path = name.exchange(nullptr)) ::unlink(path);
   }
+}
+
+// The signal ends the program as soon as this returns.
+void end_by(int signal) {
+  remove_all();
   ::raise(signal);
+}
+
+// A file that is mapped may be cut while it is read: then there is no page for an address that has one.
+void end_for_lack_of_data(int signal, siginfo_t* found, void* /*context*/) {
+  if (found->si_code != BUS_ADRERR) return end_by(signal);
+  constexpr std::string_view kLine = "error: a data file became shorter, or unreadable, while it was read\n";
+  remove_all();
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  ::_exit(1);
 }
 
 bool is_ignored(int signal) {
@@ -31,12 +46,16 @@ bool is_ignored(int signal) {
 
 void remove_unfinished_files_at_signals() {
   struct sigaction action = {};
-  action.sa_handler = remove_all;
+  action.sa_handler = end_by;
   action.sa_flags = SA_RESETHAND;
   sigfillset(&action.sa_mask);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU}) {
     if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
   }
+  struct sigaction ending = action;
+  ending.sa_sigaction = end_for_lack_of_data;
+  ending.sa_flags = SA_RESETHAND | SA_SIGINFO;
+  ::sigaction(SIGBUS, &ending, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -1,9 +1,12 @@
 #include "importer/unfinished_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -66,6 +69,23 @@ TEST(UnfinishedFiles, OfADeadProcessWithAShortNumberGoWithTheNextFileOfTheirName
   OutputFile(folder.file("file")).commit();
   EXPECT_THAT(names_in(folder.path()),
               ::testing::UnorderedElementsAre("file", fmt::format("file.part{}", gone)));
+}
+
+TEST(UnfinishedFiles, GoWithOneLineWhenAFileThatIsReadIsCut) {
+  const TemporaryFolder folder;
+  const std::string data = folder.write("data", std::string(100000, 'x'));
+  EXPECT_EXIT(
+      {
+        remove_unfinished_files_at_signals();
+        const OutputFile unfinished(folder.file("file"));
+        const int file = ::open(data.c_str(), O_RDONLY);
+        const auto* bytes =
+            static_cast<const char*>(::mmap(nullptr, 100000, PROT_READ, MAP_PRIVATE, file, 0));
+        if (bytes[99999] == 'x' && ::truncate(data.c_str(), 10) == 0) std::exit(bytes[99999]);
+      },
+      ::testing::ExitedWithCode(1),
+      "^error: a data file became shorter, or unreadable, while it was read\n$");
+  EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre("data"));
 }
 
 TEST(UnfinishedFiles, SignalsThatWereIgnoredStayIgnored) {
