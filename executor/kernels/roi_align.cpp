@@ -28,6 +28,8 @@ struct Sample {
   std::int64_t high = 0;
   T low_weight = 0;
   T high_weight = 0;
+
+  bool is_outside() const { return low_weight == 0 && high_weight == 0; }
 };
 
 template <class T>
@@ -40,26 +42,45 @@ Sample<T> sample_at(T position, std::int64_t size) {
   return {low, low + 1, 1 - beyond, beyond};
 }
 
+// The samples of one bin along one dimension. Those outside the image weigh nothing, so that the first of
+// them stands for all: a region may reach a million times as far as the image does.
+template <class T>
+struct BinSamples {
+  std::span<const Sample<T>> different = {};
+  std::int64_t count = 0;
+};
+
+// How many samples the mean of a bin is of.
+template <class T>
+T samples_in(const BinSamples<T>& rows, const BinSamples<T>& columns) {
+  return static_cast<T>(std::max<std::int64_t>(rows.count * columns.count, 1));
+}
+
 // The samples along one dimension: `bins` bins of `per_bin` samples each.
 template <class T>
 struct Samples {
-  std::vector<Sample<T>> all;
+  std::vector<Sample<T>> different;
+  std::vector<std::size_t> ends;  // of each bin, in `different`
   std::int64_t per_bin = 0;
 
   Samples(T start, T length, std::int64_t bins, std::int64_t ratio, std::int64_t size) {
     const T bin = length / static_cast<T>(bins);
     const T wanted = std::clamp<T>(std::ceil(bin), 0, static_cast<T>(kMostSamples));
     per_bin = ratio > 0 ? ratio : static_cast<std::int64_t>(wanted);
-    all.reserve(bins * per_bin);
     for (std::int64_t b = 0; b < bins; ++b) {
+      bool has_outside = false;
       for (std::int64_t i = 0; i < per_bin; ++i) {
         const T inside = (static_cast<T>(i) + T(0.5)) * bin / static_cast<T>(per_bin);
-        all.push_back(sample_at(start + static_cast<T>(b) * bin + inside, size));
+        const Sample<T> sample = sample_at(start + static_cast<T>(b) * bin + inside, size);
+        if (!sample.is_outside() || !has_outside) different.push_back(sample);
+        has_outside = has_outside || sample.is_outside();
       }
+      ends.push_back(different.size());
     }
   }
-  std::span<const Sample<T>> of_bin(std::int64_t bin) const {
-    return std::span(all).subspan(bin * per_bin, per_bin);
+  BinSamples<T> of_bin(std::int64_t bin) const {
+    const std::size_t begin = bin == 0 ? 0 : ends[bin - 1];
+    return {std::span(different).subspan(begin, ends[bin] - begin), per_bin};
   }
 };
 
@@ -94,27 +115,28 @@ std::array<Pixel<T>, 4> pixels_of(std::int64_t width, const Sample<T>& row, cons
 }
 
 template <class T>
-T mean_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> rows,
-              std::span<const Sample<T>> columns) {
+T mean_of_bin(const T* image, std::int64_t width, const BinSamples<T>& rows, const BinSamples<T>& columns) {
   T sum = 0;
-  for (const Sample<T>& row : rows) {
-    for (const Sample<T>& column : columns) {
+  for (const Sample<T>& row : rows.different) {
+    if (row.is_outside()) continue;
+    for (const Sample<T>& column : columns.different) {
+      if (column.is_outside()) continue;
       T here = 0;
       for (const Pixel<T>& pixel : pixels_of(width, row, column)) here += pixel.weight * image[pixel.index];
       sum += here;
     }
   }
-  return sum / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
+  return sum / samples_in(rows, columns);
 }
 
 // ONNX takes the largest of the weighted pixels, not of their sums; of equal ones the first. Weight 0: no
 // sample.
 template <class T>
-Pixel<T> largest_of_bin(const T* image, std::int64_t width, std::span<const Sample<T>> rows,
-                        std::span<const Sample<T>> columns) {
+Pixel<T> largest_of_bin(const T* image, std::int64_t width, const BinSamples<T>& rows,
+                        const BinSamples<T>& columns) {
   std::optional<Pixel<T>> largest;
-  for (const Sample<T>& row : rows) {
-    for (const Sample<T>& column : columns) {
+  for (const Sample<T>& row : rows.different) {
+    for (const Sample<T>& column : columns.different) {
       for (const Pixel<T>& pixel : pixels_of(width, row, column)) {
         const bool takes =
             !largest || pixel.weight * image[pixel.index] > largest->weight * image[largest->index];
@@ -168,7 +190,7 @@ void RoiAlign::align(const Tensor& x, const Tensor& rois, const std::int64_t* ba
     for (std::int64_t n = begin; n < end; ++n) {
       T* out = y.data<T>() + n * size;
       for_each_bin(x.dims(), rois.data<T>() + n * 4, batches[n], y.dims(),
-                   [&](std::int64_t plane, auto rows, auto columns) {
+                   [&](std::int64_t plane, const auto& rows, const auto& columns) {
                      const T* image = x.data<T>() + plane;
                      if (takes_max) {
                        const Pixel<T> pixel = largest_of_bin(image, width, rows, columns);
@@ -194,17 +216,18 @@ void RoiAlign::spread(const RunContext& run) const {
   const std::int64_t width = x.dim(3);
   for (std::int64_t n = 0; n < y[0]; ++n) {
     for_each_bin(x.dims(), run.input(1).data<T>() + n * 4, batches[n], y,
-                 [&](std::int64_t plane, auto rows, auto columns) {
+                 [&](std::int64_t plane, const auto& rows, const auto& columns) {
                    const T from = *flow++;
                    if (takes_max) {
                      const Pixel<T> pixel = largest_of_bin(x.data<T>() + plane, width, rows, columns);
                      gradient[plane + pixel.index] += pixel.weight * from;
                      return;
                    }
-                   const T share =
-                       from / static_cast<T>(std::max<std::size_t>(rows.size() * columns.size(), 1));
-                   for (const Sample<T>& row : rows) {
-                     for (const Sample<T>& column : columns) {
+                   const T share = from / samples_in(rows, columns);
+                   for (const Sample<T>& row : rows.different) {
+                     if (row.is_outside()) continue;
+                     for (const Sample<T>& column : columns.different) {
+                       if (column.is_outside()) continue;
                        for (const Pixel<T>& pixel : pixels_of(width, row, column)) {
                          gradient[plane + pixel.index] += pixel.weight * share;
                        }

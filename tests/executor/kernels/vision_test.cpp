@@ -240,5 +240,21 @@ TEST(RoiAlign, GivesZeroFarOutside) {
   EXPECT_EQ(values<float>(y[0]), (std::vector<float>{0, 0}));
 }
 
+TEST(RoiAlign, GivesZeroOutsideAnImageThatBeginsWithNaN) {
+  const auto y = run_text(align("float", "output_height = 1, output_width = 1"),
+                          {tensor<float>({1, 1, 2, 2}, {testing::kNan, 2, 3, 4}),
+                           tensor<float>({1, 4}, {50, 50, 60, 60}), tensor<std::int64_t>({1}, {0})});
+  EXPECT_EQ(values<float>(y[0]), (std::vector<float>{0}));
+}
+
+// A million samples along each side of one bin, of which three lie in the image: at 0, 1 and 2, where the
+// last pixel counts again.
+TEST(RoiAlign, LooksOnlyAtTheSamplesInTheImage) {
+  const auto y = run_text(align("float", "output_height = 1, output_width = 1"),
+                          {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}),
+                           tensor<float>({1, 4}, {0, 0, 1e6F, 1e6F}), tensor<std::int64_t>({1}, {0})});
+  EXPECT_FLOAT_EQ(values<float>(y[0])[0], (1 + 2 * 2 + 3 * 2 + 4 * 4) / 1e12F);
+}
+
 }  // namespace
 }  // namespace podium::kernels
