@@ -1,6 +1,6 @@
 // Ops are inferred in their order: check element types against the row, call the row's infer, refuse sizes
 // that no machine has. Outputs that infer knows become constants; so does an op whose inputs are all
-// constants, by the evaluator, where results are small or no larger than the inputs; such an op is dropped.
+// constants, by the evaluator, as far as FoldLimits allow; such an op is dropped.
 // A body is copied, gets the types (and constants) of its formal inputs and captures, is inferred like a
 // graph, and becomes the op's new body. In a body an op that cannot be evaluated stays, for it may never run.
 // So does an op of a body that does not fit its inputs: what it gives has no shape, so that it fails when it
@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "ir/bodies.h"
+#include "ir/fold_limits.h"
 #include "ir/infer_bodies.h"
 #include "ir/interruption.h"
 #include "ir/verify.h"
@@ -59,12 +60,17 @@ namespace {
 // In a body an op that cannot be folded, or does not fit its inputs, is left as it is: it may never run.
 enum class Level : std::uint8_t { Graph, Body };
 
-std::optional<Error> infer_in_place(Graph& graph, const InferOptions& options, Level level);
+// What a graph and its bodies are folded with.
+struct Folding {
+  const InferOptions& options;
+  FoldLimits left;
+};
+
+std::optional<Error> infer_in_place(Graph& graph, Folding& folding, Level level);
 
 // Infers a copy of the body and keeps it as the op's new body, also where it throws what fails in the body.
 std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& typed, std::string_view name,
-                                 std::vector<Type> formal, const InferOptions& options,
-                                 const std::string& where) {
+                                 std::vector<Type> formal, Folding& folding, const std::string& where) {
   Graph body = *attribute<Body>(original, name);
   const std::size_t first_capture = body.inputs.size() - op.captures;
   if (formal.size() != first_capture) {
@@ -83,7 +89,7 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
     value.constant.reset();  // it may have been one before it was taken to be trained
     if (const Tensor* known = typed.constant(outer)) value.constant = *known;
   }
-  const std::optional<Error> failure = infer_in_place(body, options, Level::Body);
+  const std::optional<Error> failure = infer_in_place(body, folding, Level::Body);
   std::vector<Type> outputs;
   for (ValueId id : body.outputs) outputs.push_back(body[id].type);
   set_attribute(op, name, Body(std::make_shared<const Graph>(std::move(body))));
@@ -95,25 +101,6 @@ bool can_fold(const Graph& graph, const Op& op) {
   if (op.spec->random || op.inputs.empty() || has_body(op)) return false;
   return std::all_of(op.inputs.begin(), op.inputs.end(),
                      [&](ValueId id) { return !id.valid() || graph.is_constant(id); });
-}
-
-bool is_small_enough(const Graph& graph, const Op& op, const InferOptions& options) {
-  std::int64_t in = 0;
-  std::int64_t out = 0;
-  for (ValueId id : op.inputs) {
-    if (id.valid()) in += graph[id].constant->bytes();
-  }
-  for (ValueId id : op.outputs) {
-    if (!id.valid()) continue;
-    const std::int64_t count = graph[id].type.element_count();
-    std::int64_t bytes = 0;
-    if (count < 0) continue;
-    if (__builtin_mul_overflow(count, storage_bytes(graph[id].type.element), &bytes) ||
-        __builtin_add_overflow(out, bytes, &out)) {
-      return false;
-    }
-  }
-  return out <= options.most_folded_bytes || out <= in;
 }
 
 // Nothing when the op cannot run and need not: a body may never be entered.
@@ -131,10 +118,13 @@ std::vector<Datum> evaluate(const Graph& graph, const Op& op, const InferOptions
 }
 
 // True when every output became a constant.
-bool fold(Graph& graph, const Op& op, const InferOptions& options, Level level) {
-  if (!options.evaluate || !can_fold(graph, op) || !is_small_enough(graph, op, options)) return false;
-  std::vector<Datum> results = evaluate(graph, op, options, level);
+bool fold(Graph& graph, const Op& op, Folding& folding, Level level) {
+  if (!folding.options.evaluate || !can_fold(graph, op)) return false;
+  const TypedOp typed(graph, op);
+  if (!folding.left.allow(typed)) return false;
+  std::vector<Datum> results = evaluate(graph, op, folding.options, level);
   if (results.empty()) return false;
+  folding.left.count(typed, results);
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     if (op.outputs[i].valid() && !results[i].is_tensor()) return false;
   }
@@ -193,12 +183,13 @@ void check_outputs(const InferContext& context) {
 }
 
 // Infers one op; true when it is no longer needed because its outputs are constants.
-bool infer_op(Graph& graph, Op& op, const InferOptions& options, Level level) {
+bool infer_op(Graph& graph, Op& op, Folding& folding, Level level) {
+  const InferOptions& options = folding.options;
   if (options.evaluate) forget_example(graph, op);
   const Op original = has_body(op) ? op : Op{.spec = op.spec};
   InferContext context(graph, op);
   context.body_inference = [&](std::string_view name, std::vector<Type> formal) {
-    return infer_one_body(op, original, context, name, std::move(formal), options, graph.describe(op));
+    return infer_one_body(op, original, context, name, std::move(formal), folding, graph.describe(op));
   };
   check_types(context);
   op.spec->infer(context);
@@ -212,7 +203,7 @@ bool infer_op(Graph& graph, Op& op, const InferOptions& options, Level level) {
     if (known && options.evaluate) value.constant = std::move(context.known_outputs[i]);
     all_known = all_known && known;
   }
-  return all_known || fold(graph, op, options, level);
+  return all_known || fold(graph, op, folding, level);
 }
 
 // Values without a shape make the engine infer the op when it runs, which finds the same failure again.
@@ -224,7 +215,7 @@ void forget_shapes(Graph& graph, const Op& op) {
 }
 
 // Gives the first failure inside a body; one of a graph is thrown.
-std::optional<Error> infer_in_place(Graph& graph, const InferOptions& options, Level level) {
+std::optional<Error> infer_in_place(Graph& graph, Folding& folding, Level level) {
   std::optional<Error> first;
   auto kept = graph.ops.begin();  // behind the last op that stays
   const auto keep = [&](Op& op) {
@@ -234,7 +225,7 @@ std::optional<Error> infer_in_place(Graph& graph, const InferOptions& options, L
   for (Op& op : graph.ops) {
     look_for_interruption();
     try {
-      if (!infer_op(graph, op, options, level)) keep(op);
+      if (!infer_op(graph, op, folding, level)) keep(op);
     } catch (const Error& error) {
       const std::string where = graph.describe(op);
       Error failure = error.is_at(where) ? error : error.at(where);
@@ -258,10 +249,15 @@ void infer(Graph& graph, const InferOptions& options) {
       throw error.at(fmt::format("input '{}'", graph[id].name));
     }
   }
-  infer_in_place(graph, options, Level::Graph);
+  Folding folding{options, FoldLimits(graph, options)};
+  infer_in_place(graph, folding, Level::Graph);
 }
 
-void infer_with_bodies(Graph& graph, Op& op) { infer_op(graph, op, {}, Level::Graph); }
+void infer_with_bodies(Graph& graph, Op& op) {
+  const InferOptions options;
+  Folding folding{options, FoldLimits(graph, options)};
+  infer_op(graph, op, folding, Level::Graph);
+}
 
 std::vector<Type> infer_outputs(const Op& op, std::span<const Datum* const> inputs) {
   InferContext context(op);

@@ -1,15 +1,17 @@
 #include "ir/tensor.h"
-#include "ir/copy_elements.h"
 
 #include <algorithm>
 #include <new>
+
+#include "ir/copy_elements.h"
+#include "ir/machine_memory.h"
 
 namespace podium::ir {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-// More than any machine has: refuse before the allocator is asked.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
+// A dimension beyond it is none that a tensor has, whatever stands beside it.
+constexpr std::int64_t kMostDim = std::int64_t{1} << 46;
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -21,10 +23,10 @@ std::shared_ptr<void> allocate(std::size_t bytes) {
   }
 }
 
-// The elements. A dimension that no memory holds is none, whatever stands beside it.
+// The elements.
 std::int64_t counted(const Dims& dims) {
   for (std::int64_t dim : dims) {
-    if (dim > kMostBytes) throw Error("tensor {} does not fit memory", to_string(dims));
+    if (dim > kMostDim) throw Error("tensor {} does not fit memory", to_string(dims));
   }
   return element_count(dims);
 }
@@ -34,7 +36,8 @@ std::int64_t counted(const Dims& dims) {
 Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), size_(counted(dims_)) {
   IR_CHECK(type != DataType::Undefined);
   std::int64_t total = 0;
-  if (__builtin_mul_overflow(size_, storage_bytes(type), &total) || total > kMostBytes) {
+  // The system would give more than the machine has, and end the process once it is written to.
+  if (__builtin_mul_overflow(size_, storage_bytes(type), &total) || total > machine_memory()) {
     throw Error("tensor {}{} does not fit memory", name_of(type), to_string(dims_));
   }
   if (type == DataType::String) {

@@ -2,7 +2,6 @@
 // timed again and again for its share of the seconds; the least time counts, since what else the machine does
 // only adds to it.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include "executor/session/random_input.h"
 #include "executor/session/session.h"
 #include "executor/session/stopwatch.h"
+#include "ir/machine_memory.h"
 
 namespace podium::cli {
 namespace {
@@ -41,10 +41,6 @@ ProbeTime least_time(const Probe& probe, int threads, double seconds) {
     least.seconds = std::min(least.seconds, seconds_since(run));
   }
   return least;
-}
-
-std::int64_t machine_memory() {
-  return std::int64_t{::sysconf(_SC_PHYS_PAGES)} * std::int64_t{::sysconf(_SC_PAGE_SIZE)};
 }
 
 int machine_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
@@ -97,7 +93,7 @@ int execute_calibrate(const Options& options) {
   const double seconds = options.calibrate.seconds / static_cast<double>(probes);
   Progress progress("calibrate", probes, options.quiet);
   for (const Target& target : targets) {
-    const device::Device device = calibrate({target.threads, machine_memory()}, [&](const Probe& probe) {
+    const device::Device device = calibrate({target.threads, ir::machine_memory()}, [&](const Probe& probe) {
       const ProbeTime time = least_time(probe, target.threads, seconds);
       progress.advance();
       return time;

@@ -7,8 +7,6 @@
 // only when they change.
 #include "executor/numeric/prepared_block.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <unordered_map>
@@ -23,6 +21,7 @@
 #include "executor/numeric/output_memory.h"
 #include "ir/bodies.h"
 #include "ir/interruption.h"
+#include "ir/machine_memory.h"
 #include "ir/work.h"
 
 namespace podium::numeric {
@@ -58,8 +57,7 @@ bool all_static(const Graph& graph, const std::vector<ValueId>& ids) {
 
 // Refuses an output that the machine cannot hold, before a kernel prepares itself for it.
 void check_fits_machine(const Graph& graph, const Op& op) {
-  const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
-  const double most = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto most = static_cast<double>(ir::machine_memory());
   for (ValueId id : outputs_of(op)) {
     const Type& type = graph[id].type;
     if (!type.is_static()) continue;

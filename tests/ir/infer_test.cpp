@@ -1,11 +1,14 @@
 #include "ir/infer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "executor/kernels/tools/kernel.h"
 #include "importer/import.h"
 #include "ir/builder.h"
+#include "ir/machine_memory.h"
+#include "ir/zero_tensor.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
@@ -58,6 +61,13 @@ TEST(Infer, RefusesADimensionThatNoMemoryHoldsWhateverIsBesideIt) {
               HasSubstr("does not fit memory"));
 }
 
+TEST(Infer, ATensorLargerThanTheMachinesMemoryIsRefusedBeforeItIsTaken) {
+  for (const DataType type : {DataType::String, DataType::Double}) {
+    EXPECT_THAT(testing::refusal([&] { Tensor(type, {machine_memory() / 8 + 1}); }),
+                HasSubstr("does not fit memory"));
+  }
+}
+
 TEST(Infer, NeverFoldsRandomNumbers) {
   const Graph graph = folded("g () => (float[2] y) <float[2] k = {1, 2}> { y = RandomNormalLike(k) }");
   EXPECT_EQ(graph.ops.size(), 1U);
@@ -68,6 +78,64 @@ TEST(Infer, FoldsNothingThatGrowsTooLarge) {
       "g () => (float[N] y) <int64[1] n = {1000}, float[1] one = {1}> { y = Expand(one, n) }";
   EXPECT_EQ(folded(body, {.evaluate = kernels::evaluate, .most_folded_bytes = 3999}).ops.size(), 1U);
   EXPECT_EQ(folded(body, {.evaluate = kernels::evaluate, .most_folded_bytes = 4000}).ops.size(), 0U);
+}
+
+// Each of six results is as large as one may be: together they are 24,000 bytes, beside 32 of constants.
+TEST(Infer, FoldsFourTimesInAllWhatItFoldsOfOneOp) {
+  std::string body = "g () => (float[N] y) <int64[1] n = {1000}";
+  for (int i = 0; i < 6; ++i) body += fmt::format(", float[1] k{0} = {{{0}}}", i);
+  body += "> { ";
+  for (int i = 0; i < 6; ++i) body += fmt::format("e{} = Expand(k{}, n) ", i, i);
+  body += "y = Sum(e0, e1, e2, e3, e4, e5) }";
+  const Graph graph = folded(body, {.evaluate = kernels::evaluate, .most_folded_bytes = 4000});
+  EXPECT_EQ(graph.ops.size(), 3U) << print(graph);
+}
+
+TEST(Infer, FoldsBodiesFromWhatTheirGraphHasLeft) {
+  const std::string expand = "{ e0 = Expand(one, n) e1 = Expand(two, n) p = Concat <axis = 0> (e0, e1) }";
+  const Graph graph = folded(
+      "g (bool c) => (float[N] y) <int64[1] n = {1000}, float[1] one = {1}, float[1] two = {2}> { y = If(c) "
+      "<then_branch = t () => (float[N] p) " +
+          expand + ", else_branch = e () => (float[N] p) " + expand + "> }",
+      {.evaluate = kernels::evaluate, .most_folded_bytes = 4000});
+  std::size_t left = 0;
+  for_each_body(graph.ops.at(0), [&](std::string_view, const Graph& branch) { left += branch.ops.size(); });
+  EXPECT_EQ(left, 3U) << "the second branch finds nothing left";
+}
+
+TEST(Infer, FoldsNoTextsThatGrowWithoutEnd) {
+  std::string body = "g () => (string[1] s40) <string[1] s0 = {\"ha\"}> { ";
+  for (int i = 0; i < 40; ++i) body += fmt::format("s{} = StringConcat(s{}, s{}) ", i + 1, i, i);
+  const Graph graph = folded(body + "}", {.evaluate = kernels::evaluate, .most_folded_bytes = 1 << 20});
+  EXPECT_GT(graph.ops.size(), 20U) << "a text of a megabyte is one that was doubled 19 times";
+  EXPECT_LT(graph.ops.size(), 30U);
+}
+
+TEST(Infer, FoldsNoSplitOfALongTextBesideManyShortOnes) {
+  Graph graph;
+  Builder build(graph);
+  std::vector<std::string> texts(1000);
+  const auto split = [&] {
+    build.output(build.op("StringSplit", {build.constant(Tensor::of<std::string>({1000}, texts))}));
+    infer(graph, {.evaluate = kernels::evaluate, .most_folded_bytes = 1 << 20});
+  };
+  texts[0] = "a b c";
+  split();
+  EXPECT_TRUE(graph.ops.empty());
+  texts[0] = std::string(1000, 'a');
+  split();
+  EXPECT_EQ(graph.ops.size(), 1U);
+}
+
+// A product of two megabytes that would compute for a minute.
+TEST(Infer, FoldsNothingThatComputesForLong) {
+  Graph graph;
+  Builder build(graph);
+  const ValueId k = build.constant(zeros(DataType::Float, {500, 500}));
+  const ValueId wide = build.op("Einsum", {k, k, k}, {{"equation", std::string("ij,kl,mn->jln")}});
+  build.output(build.op("ReduceSum", {wide}));
+  infer(graph, {.evaluate = kernels::evaluate, .most_folded_bytes = std::int64_t{1} << 40});
+  EXPECT_EQ(graph.ops.size(), 2U);
 }
 
 TEST(Infer, KnowsShapesOfStaticValuesAndRanksOfOthers) {
