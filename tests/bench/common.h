@@ -50,7 +50,8 @@ double median(std::vector<double> all);
 double times_as_long(const std::vector<double>& ms, const std::vector<double>& base);
 
 /// Shows how the time of each stage grows with a graph's nodes, 1,000 to as many as the settings say. False,
-/// for a check, where ten times the nodes take more than twenty times as long.
+/// for a check, where ten times the nodes take more than twenty times as long; forty, where a walk over the
+/// graph shows that the machine's caches ask for it.
 bool show_growth(const Settings& settings);
 
 /// Shows how long each schedule with a name takes to estimate. False, for a check, where one takes more than

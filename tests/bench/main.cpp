@@ -8,9 +8,10 @@
 // --train times a step of training by Adam; with --processors it compares one on one processor with one of
 // the same work under strategies, and with --check too the exit status is 1 when one takes more than 20 %
 // longer. --growth N shows instead how the time of each stage grows with a graph's nodes, up to N; with
-// --check the exit status is 1 where ten times the nodes take more than twenty times as long. --schedules shows
-// how long schedules of pipelines take to estimate, with --check status 1 above 0.2 s. --only leaves those out
-// whose names do not have the text in them.
+// --check the exit status is 1 where ten times the nodes take more than twenty times as long (forty, where a
+// linear walk over the graph shows that caches ask for it). --schedules shows how long schedules of pipelines
+// take to estimate, with --check status 1 above 0.2 s. --only leaves those out whose names do not have the
+// text in them.
 #include <fmt/core.h>
 
 #include <algorithm>
