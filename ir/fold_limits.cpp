@@ -11,7 +11,9 @@
 namespace podium::ir {
 namespace {
 
-constexpr double kTimes = 4;
+constexpr double kTimesOneOp = 4;
+// Bytes that are dequantised, put into another order and once more: four times their memory each time.
+constexpr double kTimesConstants = 12;
 // About a second of one core.
 constexpr double kMostFlop = 1e10;
 // Results of data-dependent size, such as NonZero's, have for each element an index for each of some axes.
@@ -116,7 +118,7 @@ FoldLimits::FoldLimits(const Graph& graph, const InferOptions& options)
   if (!options.evaluate) return;
   ConstantMemory constants;
   constants.add(graph);
-  bytes_left_ = kTimes * (static_cast<double>(most_bytes_) + constants.bytes());
+  bytes_left_ = kTimesOneOp * static_cast<double>(most_bytes_) + kTimesConstants * constants.bytes();
   flop_left_ = kMostFlop;
 }
 

@@ -11,8 +11,8 @@ namespace podium::ir {
 /// What is left to fold in a graph and its bodies.
 class FoldLimits {
  public:
-  /// All results together take at most four times InferOptions::most_folded_bytes, and four times the bytes
-  /// of the constants that the graph has. Without an evaluator nothing is left.
+  /// All results together take at most four times InferOptions::most_folded_bytes, and twelve times the
+  /// bytes of the constants that the graph has. Without an evaluator nothing is left.
   FoldLimits(const Graph& graph, const InferOptions& options);
 
   /// Whether an op whose inputs are all known gives small results, or results no larger than its inputs, and
