@@ -72,6 +72,7 @@ ir::ValueId input_named(const ir::Graph& graph, const std::string& name) {
 }  // namespace
 
 void fix_inputs(Model& model, const std::map<std::string, std::vector<double>>& numbers) {
+  if (numbers.empty()) return;
   ir::Graph& graph = model.graph;
   for (const auto& [name, of_input] : numbers) {
     const ir::ValueId id = input_named(graph, name);
