@@ -4,8 +4,6 @@
 
 #include <fmt/ranges.h>
 
-#include <sstream>
-
 #include "executor/cli/annotate_options.h"
 #include "executor/cli/flag_readers.h"
 #include "executor/cli/memory_limit.h"
@@ -43,14 +41,12 @@ void read_dims(Options& options, const Given& given) {
 std::vector<double> numbers_in(const std::string& flag, const std::string& text) {
   if (text == "true" || text == "false") return {text == "true" ? 1.0 : 0.0};
   std::vector<double> numbers;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    const auto value = ir::number_of<double>(word);
+  for (const std::string& item : items_of(text)) {
+    const auto value = ir::number_of<double>(item);
     if (!value)
       throw UsageError("{}: '{}' found, true, false, a number or numbers with commas needed", flag, text);
     numbers.push_back(*value);
   }
-  if (numbers.empty()) throw UsageError("{}: no number found", flag);
   return numbers;
 }
 

@@ -30,6 +30,16 @@ std::map<std::string, std::string> Given::pairs() const {
   return values_by_name;
 }
 
+std::vector<std::string> items_of(const std::string& text) {
+  std::vector<std::string> items;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    items.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return items;
+}
+
 std::size_t index_of_word(const std::string& option, std::string_view word,
                           const std::vector<std::string_view>& known) {
   const auto found = std::find(known.begin(), known.end(), word);

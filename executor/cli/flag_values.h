@@ -52,6 +52,9 @@ struct Given {
   std::map<std::string, std::string> pairs() const;
 };
 
+/// What stands between the commas of a list; an empty item where two follow each other, or one ends the text.
+std::vector<std::string> items_of(const std::string& text);
+
 /// "name,key=value,word".
 struct NameAndValues {
   std::string name;

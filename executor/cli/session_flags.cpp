@@ -69,12 +69,8 @@ FlagRow row_of_option(const BoundFlag& bound) {
 // One number is the option, several make a table of scaling.
 FlagRow row_of_processors() {
   const auto read = [](Options& options, const Given& given) {
-    const std::string& text = given.text();
-    for (std::size_t start = 0; start <= text.size();) {
-      const std::size_t end = std::min(text.find(',', start), text.size());
-      options.compare.processors.push_back(number("--ipus", text.substr(start, end - start), 1));
-      start = end + 1;
-    }
+    for (const std::string& item : items_of(given.text()))
+      options.compare.processors.push_back(number("--ipus", item, 1));
     if (options.compare.processors.size() > 1) return;
     options.session_json["numIPUs"] = options.compare.processors.front();
     options.compare.processors.clear();
@@ -107,13 +103,8 @@ FlagRow row_of_kinds(const std::string& name, const std::string& meaning, std::v
   for (const TensorKind& kind : kinds) known.push_back(kind.flag);
   const std::string help = fmt::format("{}: {} (default: none)", meaning, fmt::join(known, ","));
   const auto read = [kinds, known, place, value](Options& options, const Given& given) {
-    const std::string& text = given.text();
-    for (std::size_t start = 0; start <= text.size();) {
-      const std::size_t end = std::min(text.find(',', start), text.size());
-      const std::size_t kind = index_of_word(given.flag, text.substr(start, end - start), known);
-      set_in(options.session_json, kinds[kind], place, value);
-      start = end + 1;
-    }
+    for (const std::string& item : items_of(given.text()))
+      set_in(options.session_json, kinds[index_of_word(given.flag, item, known)], place, value);
   };
   return {name, kCommands, kStrategy, help, Takes::Value, read};
 }
