@@ -37,7 +37,7 @@ void widen(const std::uint8_t* row, const float* zero, float* wide) {
 // Adds to `sum` the products of rows [first, last) of a strip.
 template <int kBits, int kRows>
 void add_products(const std::uint8_t* strip, const float* zero, const float* x, std::int64_t inner,
-                  std::int64_t first, std::int64_t last, float (&sum)[kRows][kStrip]) {
+                  std::int64_t first, std::int64_t last, float unit, float (&sum)[kRows][kStrip]) {
   constexpr std::int64_t kBytes = kStrip * kBits / 8;
   for (std::int64_t l = first; l < last; ++l) {
     float few[kBits == 32 ? 1 : kStrip];
@@ -48,7 +48,8 @@ void add_products(const std::uint8_t* strip, const float* zero, const float* x, 
       widen<kBits>(strip + l * kBytes, zero, few);
     }
     for (int r = 0; r < kRows; ++r) {
-      const float factor = x[r * inner + l];
+      float factor = x[r * inner + l];
+      if constexpr (kBits != 32) factor *= unit;
 #pragma omp simd
       for (std::int64_t j = 0; j < kStrip; ++j) sum[r][j] += factor * wide[j];
     }
@@ -61,7 +62,7 @@ void multiply_strip(const StripWeights& w, std::int64_t strip, const StripOperan
       static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
   float total[kRows][kStrip] = {};
   if constexpr (kBits == 32) {
-    add_products<kBits, kRows>(numbers, nullptr, of.x, w.inner, 0, w.inner, total);
+    add_products<kBits, kRows>(numbers, nullptr, of.x, w.inner, 0, w.inner, 1, total);
   } else {
     for (std::int64_t group = 0; group < w.groups; ++group) {
       const std::int64_t first = group * w.group;
@@ -69,7 +70,7 @@ void multiply_strip(const StripWeights& w, std::int64_t strip, const StripOperan
       const float* scale = w.scales.data<float>() + at;
       float sum[kRows][kStrip] = {};
       add_products<kBits, kRows>(numbers, w.zero_points.data<float>() + at, of.x, w.inner, first,
-                                 std::min(first + w.group, w.inner), sum);
+                                 std::min(first + w.group, w.inner), w.unit, sum);
       for (int r = 0; r < kRows; ++r) {
 #pragma omp simd
         for (std::int64_t j = 0; j < kStrip; ++j) total[r][j] += scale[j] * sum[r][j];

@@ -18,8 +18,8 @@ inline constexpr std::int64_t kMostStripRows = 6;
 ///   - 64 floats (32 bits), or
 ///   - 64 signed bytes (8 bits), or
 ///   - 32 bytes (4 bits): column j in the low half of byte j, column j + 32 in its high half, unsigned.
-/// Those of few bits stand for scale (number - zero point), with a scale and a zero point for each column of
-/// each group of rows.
+/// Those of few bits stand for unit scale (number - zero point), with a scale and a zero point for each
+/// column of each group of rows.
 struct StripWeights {
   std::int64_t inner = 0;
   std::int64_t columns = 0;
@@ -28,6 +28,7 @@ struct StripWeights {
 
   std::int64_t group = 0;       ///< rows of a group; the last one may have fewer
   std::int64_t groups = 0;      ///< 0 for floats
+  float unit = 1;               ///< what x is multiplied by beforehand, and the scales were divided by
   ir::Tensor scales = {};       ///< [strip, group, 64], floats
   ir::Tensor zero_points = {};  ///< [strip, group, 64], floats
 

@@ -65,10 +65,12 @@ bool can_stay_narrow(const Rewriter& rewriter, const Op& dequantize, bool transp
                                 ir::DataType::Uint4};
   if (!is_known || !kNarrow.contains(weights->type())) return false;
   const Tensor& scale = *rewriter.constant(dequantize.inputs[1]);
-  // An infinite scale may not be taken out of the sum.
+  // A scale that makes a weight infinite may not be taken out of the sum.
+  constexpr float kLargestNumber = 256;
   const bool has_good_scale =
-      scale.type() == ir::DataType::Float &&
-      std::ranges::all_of(scale.values<float>(), [](float one) { return std::isfinite(one); });
+      scale.type() == ir::DataType::Float && std::ranges::all_of(scale.values<float>(), [](float one) {
+        return std::isfinite(one * kLargestNumber);
+      });
   if (!has_good_scale) return false;
   if (scale.size() == 1) return true;
   const std::int64_t axis = ir::normalized_axis(ir::attribute<std::int64_t>(dequantize, "axis"), 2);

@@ -3,6 +3,7 @@
 // 128 is taken off, and off their zero points, and 8 is added to signed numbers of four bits.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/strip_products.h"
@@ -32,6 +33,14 @@ PerGroup of_groups(const Tensor* tensor, bool transposed, std::int64_t groups, s
   return transposed ? PerGroup{tensor, 1, groups} : PerGroup{tensor, columns, 1};
 }
 
+// The power of two below the largest scale, at most 1: a sum of x (number - zero point) might be infinite
+// where that of x scale (number - zero point) is not. No x that counts is lost below the smallest float.
+float unit_below(const Tensor& scales) {
+  float largest = 0;
+  for (const float scale : scales.values<float>()) largest = std::max(largest, std::fabs(scale));
+  return std::exp2(std::clamp(std::floor(std::log2(largest)), -60.0F, 0.0F));
+}
+
 class Packer {
  public:
   Packer(const PrepareContext& context, StripWeights& to) : to_(to) {
@@ -53,6 +62,7 @@ class Packer {
     weights_ = static_cast<const std::uint8_t*>(weights.raw());
     row_step_ = transposed ? 1 : to_.columns;
     column_step_ = transposed ? to_.inner : 1;
+    to_.unit = unit_below(*context.constant(2));
     scales_ = of_groups(context.constant(2), transposed, to_.groups, to_.columns);
     zeros_ =
         of_groups(context.has_input(3) ? context.constant(3) : nullptr, transposed, to_.groups, to_.columns);
@@ -76,7 +86,8 @@ class Packer {
     for (std::int64_t group = 0; group < to_.groups; ++group) {
       for (std::int64_t j = 0; j < kStrip; ++j) {
         const bool is_there = j < count;
-        to_.scales.data<float>()[at + group * kStrip + j] = is_there ? scales_.at(group, first + j) : 0.0F;
+        to_.scales.data<float>()[at + group * kStrip + j] =
+            is_there ? scales_.at(group, first + j) / to_.unit : 0.0F;
         to_.zero_points.data<float>()[at + group * kStrip + j] =
             is_there ? zeros_.at(group, first + j) + shift_ : 0.0F;
       }

@@ -120,15 +120,29 @@ TEST(FuseMatmul, TakesTheTransposedWeightsAndTheBiasOfAGemm) {
 }
 
 TEST(FuseMatmul, DequantisesWeightsWhoseScaleCannotLeaveTheSum) {
-  for (const std::int64_t axis : {0, 1}) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  // Of each row of the weights its own; an infinite one; one that makes weights infinite.
+  for (const float number : {0.0F, infinity, 3e38F}) {
     Sketch s;
-    // Of each row of the weights its own; then an infinite one.
-    const float infinity = std::numeric_limits<float>::infinity();
-    const ValueId scale = axis == 0 ? s.weight({4}) : s.number(infinity);
-    const ValueId w =
-        s.op("DequantizeLinear", {narrow<std::int8_t>(s, {4, 5}, -128, 256), scale}, {{"axis", axis}});
+    const ValueId scale = number == 0 ? s.weight({4}) : s.number(number);
+    const ValueId w = s.op("DequantizeLinear", {narrow<std::int8_t>(s, {4, 5}, -128, 256), scale},
+                           {{"axis", std::int64_t{number != 0}}});
     s.output(s.op("MatMul", {s.input({3, 4}), w}));
-    EXPECT_FALSE(fuse_matmul(s.graph));
+    EXPECT_FALSE(fuse_matmul(s.graph)) << number;
+  }
+}
+
+TEST(FuseMatmul, IsFiniteInNarrowProductsWhereDequantisedOnesAre) {
+  for (const float scale : {1e-40F, 1e-3F, 1.0F, 1e30F}) {
+    Sketch s;
+    const ValueId w = s.op("DequantizeLinear", {narrow<std::uint8_t>(s, {10, 40}, 1, 255), s.number(scale)});
+    s.output(s.op("MatMul", {s.input({1, 10}), w}));
+    ir::Tensor x(ir::DataType::Float, {1, 10});
+    for (float& one : x.values<float>()) one = std::min(1e34F / scale, 3e38F);
+    const float plain = testing::run_graph(s.graph, false, {x})[0].data<float>()[39];
+    const float fused = testing::run_graph(s.graph, true, {x})[0].data<float>()[39];
+    EXPECT_TRUE(std::isfinite(plain)) << scale;
+    EXPECT_NEAR(fused / plain, 1, 1e-4) << scale;
   }
 }
 
