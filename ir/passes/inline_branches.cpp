@@ -8,11 +8,11 @@
 namespace podium::ir {
 namespace {
 
-// nullptr: the condition is not known.
+// nullptr: the condition is not known, or is none, which infer refuses.
 Body taken_branch(const Graph& graph, const Op& op) {
   if (!op.is("If") || !graph.is_constant(op.inputs[0])) return nullptr;
   const Tensor& condition = *graph[op.inputs[0]].constant;
-  if (condition.size() != 1) return nullptr;
+  if (condition.type() != DataType::Bool || condition.size() != 1) return nullptr;
   return attribute<Body>(op, *condition.data<bool>() ? "then_branch" : "else_branch");
 }
 

@@ -1,6 +1,7 @@
 // Small models that are run, under each strategy, with random numbers; images.
 #include "executor/kernels/image/image.h"
 #include "executor/session/training_session.h"
+#include "tests/fuzz/dice.h"
 #include "tests/fuzz/small_model.h"
 #include "tests/fuzz/target.h"
 
@@ -13,11 +14,32 @@ Corpus runnable_models() {
   return corpus;
 }
 
-void run_model(const std::string& bytes, const Strategy& strategy) {
-  std::optional<importer::Model> model = small_model(bytes);
+Corpus models_with_constants() {
+  Corpus corpus = corpus_files("run-constants");
+  for (std::string& model : runnable_models()) corpus.push_back(std::move(model));
+  return corpus;
+}
+
+void run_model(const std::string& bytes, const Strategy& strategy,
+               const importer::ImportOptions& reading = {}) {
+  std::optional<importer::Model> model = small_model(bytes, reading);
   if (!model) return;
   InferenceSession session(std::move(*model), {.threads = 1, .strategy = strategy, .clock = true});
   if (session.can_run()) session.run(random_inputs(session.inputs(), session.program().replicas, 1));
+}
+
+// Half of the inputs are constants, mostly such as decide a branch; which ones is the same for the same
+// bytes.
+void run_with_constants(const std::string& bytes) {
+  const ir::Graph graph = importer::import_bytes(bytes).graph;
+  Dice dice(bytes.size());
+  importer::ImportOptions reading;
+  for (ir::ValueId id : graph.inputs) {
+    if (dice.one_in(2)) continue;
+    reading.constants[graph[id].name] = {dice.one_in(4) ? static_cast<double>(dice.whole_number())
+                                                        : static_cast<double>(dice.below(3))};
+  }
+  run_model(bytes, {}, reading);
 }
 
 Strategy pipelined() {
@@ -64,6 +86,7 @@ void decode(const std::string& bytes) {
 std::vector<Target> session_targets() {
   return {
       {"run", runnable_models, mutate_model, [](const std::string& bytes) { run_model(bytes, {}); }},
+      {"run-constants", models_with_constants, mutate_model, run_with_constants},
       {"run-pipelined", runnable_models, mutate_model,
        [](const std::string& bytes) { run_model(bytes, pipelined()); }},
       {"run-phased", runnable_models, mutate_model,

@@ -39,8 +39,8 @@ bool is_small(const ir::Graph& graph) {
 
 }  // namespace
 
-std::optional<importer::Model> small_model(const std::string& bytes) {
-  importer::Model model = importer::import_bytes(bytes);
+std::optional<importer::Model> small_model(const std::string& bytes, const importer::ImportOptions& options) {
+  importer::Model model = importer::import_bytes(bytes, options);
   ir::infer(model.graph);
   if (!is_small(model.graph)) return std::nullopt;
   return model;

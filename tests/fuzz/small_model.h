@@ -13,7 +13,8 @@ namespace podium::fuzz {
 
 /// A model with types. Nothing where it may legally ask for what a fuzzer cannot wait for: large tensors,
 /// much work, loops that may run long.
-std::optional<importer::Model> small_model(const std::string& bytes);
+std::optional<importer::Model> small_model(const std::string& bytes,
+                                           const importer::ImportOptions& options = {});
 
 /// Adds a loss, the mean of the squares of what the first output differs by from 'wanted', and gives its
 /// name.

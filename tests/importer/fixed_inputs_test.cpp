@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/infer.h"
 #include "tests/importer/model_proto.h"
 
 namespace podium::importer {
@@ -24,6 +25,21 @@ TEST(FixedInputs, TakeTheBranchThatTheyDecide) {
   EXPECT_EQ(ops_with({{"first", {1}}}), "Exp Neg Identity ");
   EXPECT_EQ(ops_with({{"first", {0}}}), "Exp Abs Relu Identity ");
   EXPECT_EQ(ops_with({{"n", {7}}}), "Exp If ");
+}
+
+TEST(FixedInputs, LeaveAnIfWhoseConditionIsNoTruthToWhoeverInfersTypes) {
+  const std::string branches =
+      "g (float first, float[2] x) => (float[2] y) {"
+      " y = If(first) <then_branch = t () => (float[2] p) { p = Neg(x) },"
+      "                else_branch = e () => (float[2] q) { q = Abs(x) }> }";
+  Model model = import_proto(proto_of(branches), {.constants = {{"first", {1}}}});
+  ASSERT_EQ(model.graph.ops.size(), 1U);
+  try {
+    ir::infer(model.graph);
+    FAIL() << "a number was taken for a condition";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("bool"), std::string::npos) << error.what();
+  }
 }
 
 TEST(FixedInputs, AreInputsNoLonger) {
