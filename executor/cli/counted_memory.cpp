@@ -46,12 +46,6 @@ void give_back(void* memory) {
 }  // namespace
 }  // namespace podium::cli
 
-// jemalloc's settings, which it finds by this name. All threads share an arena: one that finds no memory for
-// an arena of its own brings the program down, and what takes long in threads takes no memory. Graphs are made
-// and thrown away over and over: their memory is in large pages, and stays with the program for a minute.
-extern "C" const char* malloc_conf;
-const char* malloc_conf = "narenas:1,thp:always,dirty_decay_ms:60000,muzzy_decay_ms:60000";
-
 void* operator new(std::size_t bytes) { return podium::cli::counted(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return podium::cli::counted(bytes, static_cast<std::size_t>(alignment));

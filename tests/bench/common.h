@@ -22,7 +22,8 @@ struct Settings {
   bool schedules = false;
   std::string only = {};  ///< of the strategies and shapes, those whose names have it in them
   int processors = 1;
-  int nodes = 0;  ///< of the largest graph whose growth is shown; 0: models are timed
+  int nodes = 0;           ///< of the largest graph whose growth is shown; 0: models are timed
+  bool quadratic = false;  ///< growth of a stage that is quadratic on purpose is shown, too
   std::vector<std::string> models = {};
 };
 
@@ -51,7 +52,7 @@ double times_as_long(const std::vector<double>& ms, const std::vector<double>& b
 
 /// Shows how the time of each stage grows with a graph's nodes, 1,000 to as many as the settings say. False,
 /// for a check, where ten times the nodes take more than twenty times as long; forty, where a walk over the
-/// graph shows that the machine's caches ask for it.
+/// graph shows that the machine's caches ask for it. The last line names the stages.
 bool show_growth(const Settings& settings);
 
 /// Shows how long each schedule with a name takes to estimate. False, for a check, where one takes more than

@@ -9,9 +9,10 @@
 // the same work under strategies, and with --check too the exit status is 1 when one takes more than 20 %
 // longer. --growth N shows instead how the time of each stage grows with a graph's nodes, up to N; with
 // --check the exit status is 1 where ten times the nodes take more than twenty times as long (forty, where a
-// linear walk over the graph shows that caches ask for it). --schedules shows how long schedules of pipelines
-// take to estimate, with --check status 1 above 0.2 s. --only leaves those out whose names do not have the
-// text in them.
+// linear walk over the graph shows that caches ask for it); --quadratic adds a stage that the check has to
+// find. --schedules shows how long schedules of pipelines take to estimate, with --check status 1 above 0.2
+// s.
+// --only leaves those out whose names do not have the text in them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -253,6 +254,8 @@ Settings parse(int count, char** words) {
       options.nodes = number<int>(words[++i]);
     } else if (word == "--only" && i + 1 < count) {
       options.only = words[++i];
+    } else if (word == "--quadratic") {
+      options.quadratic = true;
     } else if (word == "--schedules") {
       options.schedules = true;
     } else if (word == "--train") {
