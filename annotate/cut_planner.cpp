@@ -24,6 +24,9 @@ using ir::ValueId;
 
 namespace {
 
+// From a sum to the gradient that is made of it: those of rotary positions take ten.
+constexpr int kMostSteps = 16;
+
 // Optimizing has given the graph other ids: names are what is left of whose gradients values are.
 std::map<ValueId, ValueId> tensors_of_gradients(const Graph& whole) {
   std::unordered_map<std::string_view, ValueId> by_name;
@@ -256,10 +259,9 @@ std::optional<Boxes> CutPlanner::form_of_sum(const Op& op, const TypedOp& typed,
                                              std::size_t at) const {
   const ValueId id = op.inputs[input];
   const Held& held = held_[id];
-  if (held.pieces != Pieces::Summands || !type(id).is_static() || held.place.group != held_.place().group)
-    return std::nullopt;
+  if (held.pieces != Pieces::Summands || !type(id).is_static()) return std::nullopt;
   if (auto boxes = boxes_of_tensor(id)) return boxes;
-  if (auto boxes = boxes_by_outputs(op, typed, input)) return boxes;
+  if (auto boxes = boxes_by_outputs(op, typed, input, kMostSteps)) return boxes;
   return boxes_of_another_reader(id, at);
 }
 
@@ -274,18 +276,34 @@ std::optional<Boxes> CutPlanner::boxes_of_tensor(ValueId gradient) const {
   return boxes;
 }
 
-std::optional<Boxes> CutPlanner::boxes_by_outputs(const Op& op, const TypedOp& typed,
-                                                  std::size_t input) const {
+// As what is computed from the value lies, behind at most `steps` ops, each the first to read the first that
+// the one before makes: a key's gradient is turned and rotated back before it is the gradient of a tensor.
+std::optional<Boxes> CutPlanner::boxes_by_outputs(const Op& op, const TypedOp& typed, std::size_t input,
+                                                  int steps) const {
   const ir::Dims& dims = type(op.inputs[input]).dims;
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-    const auto boxes = op.outputs[i].valid() ? boxes_of_tensor(op.outputs[i]) : std::nullopt;
+    const ValueId made = op.outputs[i];
+    if (!made.valid() || !type(made).is_static()) continue;
+    auto boxes = boxes_of_tensor(made);
+    if (!boxes && i == 0 && steps > 1) boxes = boxes_by_first_reader(made, steps - 1);
     if (!boxes) continue;
     OpCut cut(loops_of(typed), plan_.devices);
-    follow(cut, Side::Output, i, type(op.outputs[i]).dims, *boxes);
+    follow(cut, Side::Output, i, type(made).dims, *boxes);
     Boxes wanted = wanted_boxes(cut, Side::Input, input, dims);
     if (shares_out(wanted, ir::element_count(dims))) return wanted;
   }
   return std::nullopt;
+}
+
+std::optional<Boxes> CutPlanner::boxes_by_first_reader(ValueId id, int steps) const {
+  if (!readers_.contains(id) || readers_[id].empty()) return std::nullopt;
+  const ir::OpId reader = readers_[id].front();
+  if (place_of(plan_, static_cast<std::size_t>(reader.number())).group != held_.place().group)
+    return std::nullopt;
+  const Op& op = training_.graph[reader];
+  const std::size_t place = std::ranges::find(op.inputs, id) - op.inputs.begin();
+  if (place == op.inputs.size()) return std::nullopt;
+  return boxes_by_outputs(op, TypedOp(whole_, op), place, steps);
 }
 
 std::optional<Boxes> CutPlanner::boxes_of_another_reader(ValueId id, std::size_t at) const {

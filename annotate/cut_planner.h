@@ -37,8 +37,8 @@ class CutPlanner {
   OpCut plan_cut(const ir::Op& op, const ir::TypedOp& typed) const;
 
   /// The parts in which a sum is added up that an op reads which nothing says how to cut, if it can be: as
-  /// the tensor lies of which it is the gradient, or of which the op makes the gradient from it, else as
-  /// another reader of the sum wants it. `at`: the op, or that whose step it is.
+  /// the tensor lies of which it is the gradient, or of which the op, or one behind it, makes the gradient
+  /// from it, else as another reader of the sum wants it. `at`: the op, or that whose step it is.
   std::optional<Boxes> form_of_sum(const ir::Op& op, const ir::TypedOp& typed, std::size_t input,
                                    std::size_t at) const;
 
@@ -66,7 +66,9 @@ class CutPlanner {
   bool makes_number(const ir::Op& op) const;
   bool is_whole_somewhere(ir::ValueId id) const;
   std::optional<Boxes> boxes_of_tensor(ir::ValueId gradient) const;
-  std::optional<Boxes> boxes_by_outputs(const ir::Op& op, const ir::TypedOp& typed, std::size_t input) const;
+  std::optional<Boxes> boxes_by_outputs(const ir::Op& op, const ir::TypedOp& typed, std::size_t input,
+                                        int steps) const;
+  std::optional<Boxes> boxes_by_first_reader(ir::ValueId id, int steps) const;
   std::optional<Boxes> boxes_of_another_reader(ir::ValueId id, std::size_t at) const;
 
   const ir::Training& training_;

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "annotate/annotations.h"
+#include "annotate/cut_cost.h"
 #include "ir/annotation.h"
 #include "ir/infer.h"
 #include "ir/ops/group_exchange.h"
@@ -19,6 +21,26 @@ using ir::Op;
 using ir::Tensor;
 using ir::Type;
 using ir::ValueId;
+
+namespace {
+
+// The first axis along which each of so many devices gets something of a box.
+std::optional<std::int64_t> axis_to_share(const Box& box, int devices) {
+  const auto axis = std::ranges::find_if(
+      box, [&](const Ranges& ranges) { return ranges.size() == 1 && length(ranges) >= devices; });
+  return axis == box.end() ? std::nullopt : std::optional<std::int64_t>(axis - box.begin());
+}
+
+// What each of the devices gets of a box whose range along the axis begins at 0.
+std::vector<Box> shares_of(const Box& box, std::int64_t axis, int devices) {
+  const std::int64_t size = length(box[axis]);
+  std::vector<Box> shares(devices, box);
+  for (std::int64_t device = 0; device < devices; ++device)
+    shares[device][axis] = {{size * device / devices, size * (device + 1) / devices}};
+  return shares;
+}
+
+}  // namespace
 
 void Holdings::put_on(Op& op, int device, Context context, const Place& place) const {
   ir::set_attribute(op, kVirtualGraph, std::int64_t{plan_.processor(place.group, device)});
@@ -276,9 +298,11 @@ bool Holdings::may_meet(ValueId id) const {
          (ir::kNumeric | ir::kBool).contains(type(id).element);
 }
 
-// Brings what collectives can, to some of the devices or to all.
+// Brings what collectives can, to some of the devices or to all. What another group has crosses once, to
+// each from its like.
 bool Holdings::exchange_in_groups(ValueId id, const Boxes& wanted, Context context) {
-  if (!may_meet(id) || held_[id].place.group != place_.group) return false;
+  const bool crosses = held_[id].place.group != place_.group;
+  if (!may_meet(id) || (crosses && is_sum(held_[id]))) return false;
   Boxes needed = wanted;
   for (int device = 0; device < devices_; ++device) {
     if (needed[device] && known(id, device, *needed[device], context)) needed[device].reset();
@@ -286,10 +310,33 @@ bool Holdings::exchange_in_groups(ValueId id, const Boxes& wanted, Context conte
   const std::vector<GroupExchange> found = group_exchanges(boxes_of(held_[id]), held_[id].pieces, needed);
   for (const GroupExchange& one : found) {
     std::vector<ValueId> pieces;
-    for (int member : one.members) pieces.push_back(held_[id].on[member]->value);
+    for (int member : one.members) pieces.push_back(bring_own(id, member, context));
     emit_exchange(id, one, pieces, wanted, context);
   }
   return !found.empty();
+}
+
+// What the device itself, or its like in another group, has.
+ValueId Holdings::bring_own(ValueId id, int device, Context context) {
+  const Piece& own = *held_[id].on[device];
+  return held_[id].place.group == place_.group ? own.value : bring(id, device, own.box, context);
+}
+
+// Summands of another group are added up there: what crosses is the sum, each part of it once.
+void Holdings::add_up_where_it_lies(ValueId id, const Boxes& wanted, Context context) {
+  if (!may_meet(id) || !is_sum(held_[id]) || held_[id].place.group == place_.group) return;
+  const ir::Dims& dims = type(id).dims;
+  Boxes form = wanted;
+  if (!shares_out(form, ir::element_count(dims))) {
+    const Box all = whole_box(dims);
+    if (!std::ranges::any_of(wanted, [&](const auto& box) { return box == all; })) return;
+    const auto axis = axis_to_share(all, devices_);
+    const bool all_want = std::ranges::all_of(wanted, [](const auto& box) { return box.has_value(); });
+    if (axis && all_want) std::ranges::copy(shares_of(all, *axis, devices_), form.begin());
+  }
+  const Place here = std::exchange(place_, held_[id].place);
+  take_form(id, form, context);
+  place_ = here;
 }
 
 // What all devices of another group have and all of this one need crosses once: each device sends the part
@@ -306,17 +353,12 @@ bool Holdings::send_in_parts(ValueId id, const Boxes& wanted, Context context) {
     if (!has_all || wanted[device] != all || known(id, device, all, context)) return false;
     gather.members.push_back(device);
   }
-  const auto axis =
-      std::ranges::find_if(all, [&](const Ranges& ranges) { return length(ranges) >= devices_; });
-  if (axis == all.end()) return false;
-  gather.axis = axis - all.begin();
-  const std::int64_t size = length(*axis);
+  const auto axis = axis_to_share(all, devices_);
+  if (!axis) return false;
+  gather.axis = *axis;
+  const std::vector<Box> own = shares_of(all, *axis, devices_);
   std::vector<ValueId> parts;
-  for (std::int64_t device = 0; device < devices_; ++device) {
-    Box part = all;
-    part[gather.axis] = {{size * device / devices_, size * (device + 1) / devices_}};
-    parts.push_back(bring(id, static_cast<int>(device), part, context));
-  }
+  for (int device = 0; device < devices_; ++device) parts.push_back(bring(id, device, own[device], context));
   emit_exchange(id, gather, parts, wanted, context);
   return true;
 }
@@ -373,20 +415,15 @@ void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
   for (int device : readers) {
     if (*wanted[device] != box) return;
   }
-  const std::int64_t parts = std::ssize(readers);
-  const auto axis = std::ranges::find_if(
-      box, [&](const Ranges& ranges) { return ranges.size() == 1 && length(ranges) >= parts; });
-  if (axis == box.end() || box != whole_box(type(id).dims)) return;
-  const std::int64_t size = length(*axis);
-  std::vector<Box> own(parts, box);
-  for (std::int64_t part = 0; part < parts; ++part)
-    own[part][axis - box.begin()] = {{size * part / parts, size * (part + 1) / parts}};
+  const int parts = static_cast<int>(readers.size());
+  const auto axis = axis_to_share(box, parts);
+  if (!axis || box != whole_box(type(id).dims)) return;
+  const std::vector<Box> own = shares_of(box, *axis, parts);
   for (int device = 0; device < devices_; ++device) {
-    if (held.on[device] && held.on[device]->box == box)
-      split(source(id, device), axis - box.begin(), own, context);
+    if (held.on[device] && held.on[device]->box == box) split(source(id, device), *axis, own, context);
   }
   Held next{.on = std::vector<std::optional<Piece>>(devices_), .place = place_};
-  for (std::int64_t part = 0; part < parts; ++part)
+  for (int part = 0; part < parts; ++part)
     next.on[readers[part]] = Piece{bring(id, readers[part], own[part], context), own[part]};
   brought_[id].clear();
   held = std::move(next);
@@ -394,6 +431,7 @@ void Holdings::share_sum(ValueId id, const Boxes& wanted, Context context) {
 
 // Brings a value to the devices that want a box of it, and reports what moved.
 std::vector<ValueId> Holdings::bring_all(ValueId id, const Boxes& wanted, Context context) {
+  add_up_where_it_lies(id, wanted, context);
   moved_ = {};
   subject_ = whole_[id].name;
   const std::size_t before = out_.ops.size();

@@ -147,6 +147,8 @@ class Holdings {
   void split(const Source& from, std::int64_t axis, const std::vector<Box>& boxes, Context context);
   bool may_meet(ir::ValueId id) const;
   bool exchange_in_groups(ir::ValueId id, const Boxes& wanted, Context context);
+  ir::ValueId bring_own(ir::ValueId id, int device, Context context);
+  void add_up_where_it_lies(ir::ValueId id, const Boxes& wanted, Context context);
   bool send_in_parts(ir::ValueId id, const Boxes& wanted, Context context);
   void emit_exchange(ir::ValueId id, const GroupExchange& exchange, const std::vector<ir::ValueId>& pieces,
                      const Boxes& wanted, Context context);

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "annotate/device_specs.h"
@@ -83,6 +84,8 @@ class TensorParallelPlanner {
   void cut_queries_keys_values(const Block& block, const Heads& heads);
   void gather_tokens(OpId reader, ValueId value, const Heads& heads, std::int64_t head);
   void find_vocabulary();
+  void find_last_products();
+  bool is_head(const Product& product) const;
   void cut_embeddings();
   void cut_pair(const Product& second);
   void cut_experts(const std::vector<Origin>& first, const Product& second);
@@ -116,8 +119,9 @@ class TensorParallelPlanner {
   std::set<std::int32_t> taken_;
   std::int64_t batch_ = ir::kUnknown;  ///< of the first attention found
   std::int64_t sequence_ = ir::kUnknown;
-  std::vector<OpId> look_ups_;   ///< in tables of weights
-  std::int64_t vocabulary_ = 0;  ///< rows of the largest of these
+  std::vector<OpId> look_ups_;    ///< in tables of weights
+  std::int64_t vocabulary_ = 0;   ///< rows of the largest of these
+  std::set<OpId> last_products_;  ///< those behind which no other one is
   TensorParallelPlan plan_;
 };
 
@@ -320,6 +324,24 @@ void TensorParallelPlanner::find_vocabulary() {
   }
 }
 
+void TensorParallelPlanner::find_last_products() {
+  ir::IdMap<ValueId, bool> leads_to_product(std::ssize(graph_.values), false);
+  std::vector<OpId> from_the_last;
+  for (OpId id : graph_.op_ids()) from_the_last.push_back(id);
+  for (OpId id : from_the_last | std::views::reverse) {
+    const bool leads = ir::any_of(outputs_of(graph_[id]), leads_to_product);
+    const bool is_product = products_.find(id) != nullptr;
+    if (is_product && !leads) last_products_.insert(id);
+    if (!is_product && !leads) continue;
+    for (ValueId input : inputs_of(graph_[id])) leads_to_product[input] = true;
+  }
+}
+
+// A model may have as many features as words: what other products read are features.
+bool TensorParallelPlanner::is_head(const Product& product) const {
+  return product.columns == vocabulary_ && product.experts == 0 && last_products_.contains(product.op);
+}
+
 void TensorParallelPlanner::cut_embeddings() {
   for (OpId id : look_ups_) {
     const ir::Op& op = graph_[id];
@@ -330,8 +352,7 @@ void TensorParallelPlanner::cut_embeddings() {
     ++plan_.embeddings;
   }
   for (const Product& product : products_.products()) {
-    if (plan_.embeddings == 0 || product.columns != vocabulary_ || product.experts > 0) continue;
-    if (!take(product.op)) continue;
+    if (plan_.embeddings == 0 || !is_head(product) || !take(product.op)) continue;
     cut_columns(product);
     ++plan_.heads;
   }
@@ -388,11 +409,11 @@ TensorParallelPlan TensorParallelPlanner::plan() {
   for (OpId id : graph_.op_ids()) {
     if (const auto core = core_of(id)) cut_attention(*core);
   }
-  // Features inside of an MLP may be as many as words: then the product behind them says that they are none.
   // A head is no second product of a pair.
   find_vocabulary();
+  find_last_products();
   for (const Product& product : products_.products()) {
-    if (product.columns != vocabulary_) cut_pair(product);
+    if (!is_head(product)) cut_pair(product);
   }
   cut_embeddings();
   for (const Product& product : products_.products()) cut_pair(product);

@@ -261,6 +261,15 @@ TEST(TensorParallel, TakesAnMlpWithAsManyFeaturesAsThereAreWordsForNoHead) {
   EXPECT_THAT(planned(graph, 2), HasSubstr("1 MLP, 1 embedding, 1 head cut over 2 devices"));
 }
 
+TEST(TensorParallel, TakesTheLastOfProductsWithAsManyFeaturesAsThereAreWordsForTheHead) {
+  const ir::Graph graph = graph_with_weights(
+      "g (int64[2,3] ids) => (float[2,3,4] y) <float[4,4] table, float[4,8] up, float[8,4] down, "
+      "float[4,4] head> {"
+      " e = Gather(table, ids)\n h = MatMul(e, up)\n i = Relu(h)\n j = MatMul(i, down)\n"
+      " k = Add(e, j)\n y = MatMul(k, head) }");
+  EXPECT_THAT(planned(graph, 2), HasSubstr("1 MLP, 1 embedding, 1 head cut over 2 devices"));
+}
+
 // Two experts whose rows are there by expert.
 ir::Graph experts() {
   return graph_with_weights(

@@ -53,7 +53,7 @@ std::vector<std::int64_t> variables_on_chip(const Lowering& lowering) {
     }
   }
   std::vector<std::int64_t> most;
-  for (const std::vector<int>& group : find_groups(lowering.placed.placement).processors) {
+  for (const std::vector<int>& group : find_groups(lowering.placed).processors) {
     most.push_back(0);
     for (const int processor : group) most.back() = std::max(most.back(), bytes[processor]);
   }

@@ -81,7 +81,7 @@ class ChunkFinder {
         adjacent_(adjacent),
         trains_(!placed.training.updates.empty()),
         stages_(placed.placement.stages / placed.copies),
-        groups_(find_groups(placed.placement)) {
+        groups_(find_groups(placed)) {
     chunks_.of_op = IdMap<OpId, ChunkPass>(std::ssize(graph_.ops), ChunkPass{});
     find_processors();
     loss_stage_ =

@@ -39,7 +39,7 @@ Facts find_facts(const PlacedGraph& placed, const Strategy& strategy) {
   count_runs(strategy, facts);
   facts.in_orders = facts.in_stages && is_listed;
   if (facts.in_orders && is_two_way(strategy.pipeline_order)) facts.copies = 2;
-  if (facts.in_stages) facts.stages = merge_stages(placed.placement);
+  if (facts.in_stages) facts.stages = merge_stages(placed);
   return facts;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/ops/group_exchange.h"
+
 namespace podium::lower {
 namespace {
 
@@ -14,6 +16,14 @@ int first_of(const std::vector<int>& smaller, int processor) {
   return processor;
 }
 
+std::vector<int> processors_of(const ir::Op& op, const ir::OpPlacement& place) {
+  std::vector<int> processors{place.processor};
+  if (!ir::exchanges_in_group(op)) return processors;
+  for (std::size_t member = 0; member < op.inputs.size(); ++member)
+    processors.push_back(ir::group_processor(op, member));
+  return processors;
+}
+
 }  // namespace
 
 int Groups::like(int processor, int group) const {
@@ -23,18 +33,20 @@ int Groups::like(int processor, int group) const {
   return place < others.size() ? others[place] : others[0];
 }
 
-Groups find_groups(const ir::Placement& placement) {
-  int processors = std::max(placement.processors, 1);
-  for (const ir::OpPlacement& op : placement.ops) processors = std::max(processors, op.processor + 1);
-  std::vector<int> smaller(processors);
+Groups find_groups(const PlacedGraph& placed) {
+  const ir::Placement& placement = placed.placement;
+  std::vector<int> smaller(std::max(placement.processors, 1));
   std::iota(smaller.begin(), smaller.end(), 0);
   std::vector<int> first_on(placement.stages, kNone);
-  for (const ir::OpPlacement& op : placement.ops) {
-    int& first = first_on.at(op.stage);
-    if (first == kNone) first = op.processor;
-    const int one = first_of(smaller, first);
-    const int other = first_of(smaller, op.processor);
-    smaller[std::max(one, other)] = std::min(one, other);
+  for (ir::OpId id : placed.graph().op_ids()) {
+    for (int processor : processors_of(placed.graph()[id], placed[id])) {
+      for (int next = std::ssize(smaller); next <= processor; ++next) smaller.push_back(next);
+      int& first = first_on.at(placed[id].stage);
+      if (first == kNone) first = processor;
+      const int one = first_of(smaller, first);
+      const int other = first_of(smaller, processor);
+      smaller[std::max(one, other)] = std::min(one, other);
+    }
   }
   Groups groups;
   for (int processor = 0; processor < std::ssize(smaller); ++processor) {
@@ -46,8 +58,9 @@ Groups find_groups(const ir::Placement& placement) {
   return groups;
 }
 
-Stages merge_stages(const ir::Placement& placement) {
-  Stages stages{.groups = find_groups(placement)};
+Stages merge_stages(const PlacedGraph& placed) {
+  const ir::Placement& placement = placed.placement;
+  Stages stages{.groups = find_groups(placed)};
   std::vector<int> found(placement.stages, kNone);
   for (const ir::OpPlacement& op : placement.ops) found[op.stage] = stages.groups.of[op.processor];
   for (int group : found) {

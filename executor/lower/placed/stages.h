@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "executor/lower/placed/placed_graph.h"
 #include "ir/placement.h"
 
 namespace podium::lower {
@@ -17,8 +18,9 @@ struct Groups {
   int like(int processor, int group) const;
 };
 
-/// The groups that the stages of ops make; a processor without ops is alone.
-Groups find_groups(const ir::Placement& placement);
+/// The groups that the stages of ops make, members of what a group exchanges too; a processor without ops is
+/// alone.
+Groups find_groups(const PlacedGraph& placed);
 
 struct Stages {
   std::vector<int> merged = {};  ///< per stage of the placement: the stage that it is part of
@@ -31,6 +33,6 @@ struct Stages {
 
 /// Adjacent stages on one group of processors become one, and stages are counted anew (semantics, section
 /// 4.1). There is at least one.
-Stages merge_stages(const ir::Placement& placement);
+Stages merge_stages(const PlacedGraph& placed);
 
 }  // namespace podium::lower

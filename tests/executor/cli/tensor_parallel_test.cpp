@@ -264,27 +264,67 @@ TEST(CutTransformer, MovesKeysAndValuesAlone) {
   EXPECT_THAT(moved(kLlamaInOps), HasSubstr("4 all-gather, 12288 bytes in all"));
 }
 
+class Trained {
+ public:
+  explicit Trained(const std::string& model) {
+    run_program("podium-models " + model + " weights=none loss=cross-entropy -o " + file_);
+  }
+
+  /// What moves in a training step, as the notes of an estimate say.
+  std::string moved(const std::string& how) const {
+    const ProgramResult result = run_program("podium train " + file_ + " --optimizer sgd,lr=0.1 " + how +
+                                             " --device ipu-pod16 --estimate");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.err;
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::string file_ = folder_.file("model.onnx");
+};
+
+Trained small_llama(const std::string& form) {
+  return Trained("llama layers=2 hidden=256 heads=8 kv_heads=4 inner=512 vocabulary=2000 sequence=64 form=" +
+                 form);
+}
+
 // Between the blocks tokens are cut: into each of two blocks a layer all tokens are gathered, and out of it
 // sums go to their tokens, forward and back, a tensor of [1, 64, 256] floats each time. Beside the layers are
 // the words' table and scores: two of each.
 TEST(CutTransformer, GathersTokensAndScattersSumsTwiceALayerForwardAndBack) {
-  const TemporaryFolder folder;
   for (const std::string form : {"ops", "primitive"}) {
-    const std::string model = folder.file(form + ".onnx");
-    run_program(
-        "podium-models llama layers=2 hidden=256 heads=8 kv_heads=4 inner=512 vocabulary=2000 sequence=64 "
-        "weights=none loss=cross-entropy form=" +
-        form + " -o " + model);
+    const Trained llama = small_llama(form);
     for (const int devices : {2, 4}) {
-      const ProgramResult result =
-          run_program("podium train " + model + " --optimizer sgd,lr=0.1 --tensor-parallel " +
-                      std::to_string(devices) + " --sequence-parallel --device ipu-pod16 --estimate");
-      ASSERT_EQ(result.status, 0) << result.err;
+      const std::string moved =
+          llama.moved("--tensor-parallel " + std::to_string(devices) + " --sequence-parallel");
       const std::string bytes = std::to_string(10 * 64 * 256 * 4 * (devices - 1));
-      EXPECT_THAT(result.err, HasSubstr(": 10 reduce-scatter, " + bytes + " bytes in all")) << form;
-      EXPECT_THAT(result.err, HasSubstr(": 10 all-gather, " + bytes + " bytes in all")) << form;
-      EXPECT_THAT(result.err, Not(HasSubstr("all-to-all"))) << form;
+      EXPECT_THAT(moved, HasSubstr(": 10 reduce-scatter, " + bytes + " bytes in all")) << form;
+      EXPECT_THAT(moved, HasSubstr(": 10 all-gather, " + bytes + " bytes in all")) << form;
+      EXPECT_THAT(moved, Not(HasSubstr("all-to-all"))) << form;
     }
+  }
+}
+
+// The first stage ends between a norm and what reads it. There are as many reduce-scatters of [1, 32, 64]
+// floats as without stages, each where the summands are, and what is summed up by all is the loss's alone.
+TEST(CutTransformer, ScattersSumsOfAnotherStageWhereTheyAre) {
+  const Trained gpt("gpt2 layers=4 hidden=64 heads=4 sequence=32 batch=1 vocabulary=96");
+  const std::string how = "--tensor-parallel 2 --sequence-parallel --accumulate 8";
+  const std::string in_stages = how + " --ipus 4 --virtual-graph-mode auto --pipeline";
+  for (const std::string& moved : {gpt.moved(how), gpt.moved(in_stages)}) {
+    EXPECT_THAT(moved, HasSubstr(": 18 reduce-scatter, " + std::to_string(18 * 32 * 64 * 4) + " bytes"));
+    EXPECT_THAT(moved, HasSubstr(": 5 all-reduce, 1280 bytes in all; the largest: 'loss'"));
+  }
+}
+
+// Keys and values, [1, 64, 128] floats each, are gathered once a layer, and their gradients go to their
+// tokens: also those of keys, which are rotated before they are the gradient of a tensor.
+TEST(CutTransformer, GathersKeysAndValuesAndScattersTheirGradients) {
+  for (const int devices : {2, 4}) {
+    const std::string moved = small_llama("ops").moved("--context-parallel " + std::to_string(devices));
+    const std::string bytes = std::to_string(4 * 64 * 128 * 4 * (devices - 1));
+    EXPECT_THAT(moved, HasSubstr(": 4 reduce-scatter, " + bytes + " bytes in all")) << devices;
+    EXPECT_THAT(moved, Not(HasSubstr("all-reduce"))) << devices;
   }
 }
 

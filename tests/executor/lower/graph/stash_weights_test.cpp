@@ -20,7 +20,7 @@ TEST(StashWeights, LaterStagesReadTheVersionThatTheFirstOneMet) {
   })"),
        .variables = {{"w", ir::VariableKind::Weight, testing::tensor<float>({2}, {1, 2})}},
        .updates = {{"w", 1, true}}});
-  stash_weights(placed, merge_stages(placed.placement));
+  stash_weights(placed, merge_stages(placed));
   EXPECT_EQ(testing::ops_of(placed),
             "w__stash:0 = Identity(w)  # float[2]\n"
             "h = Mul(x, w)  # float[2]\n"
