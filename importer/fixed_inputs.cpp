@@ -1,6 +1,8 @@
 #include "importer/fixed_inputs.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "ir/nearest.h"
 #include "ir/passes/inline_branches.h"
@@ -11,22 +13,34 @@ namespace {
 using ir::DataType;
 using ir::Tensor;
 
+// What is as large as what folding makes of a small file at most. One number would fill all of the machine.
+constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
+// From here on a double stands for several whole numbers.
+constexpr double kFirstInexact = 9007199254740992.0;
+
+template <class T>
+bool is_one_of(double number) {
+  using Limits = std::numeric_limits<T>;
+  const bool is_in_range =
+      number >= static_cast<double>(Limits::lowest()) && number <= static_cast<double>(Limits::max());
+  if constexpr (std::is_floating_point_v<T>) return is_in_range || !std::isfinite(number);
+  return is_in_range && std::floor(number) == number;
+}
+
 template <class T>
 void fill(Tensor& tensor, const std::vector<double>& numbers) {
-  std::size_t next = 0;
-  for (T& element : tensor.values<T>()) {
-    const double number = numbers[numbers.size() == 1 ? 0 : next++];
-    // Both ends of a type of 64 bits are beyond it as doubles.
-    const bool is_in_range =
-        std::is_floating_point_v<T> || (number >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
-                                        number < static_cast<double>(std::numeric_limits<T>::max()) + 1);
-    if (is_in_range) element = static_cast<T>(number);
-    if (!is_in_range || (!std::is_floating_point_v<T> && static_cast<double>(element) != number))
-      throw Error("{} found, numbers of {} needed", number, name_of(tensor.type()));
+  for (const double number : numbers) {
+    if (!std::is_floating_point_v<T> && std::fabs(number) >= kFirstInexact && std::isfinite(number))
+      throw Error("{} found, whole numbers below 2^53 needed", number);
+    if (!is_one_of<T>(number)) throw Error("{} found, numbers of {} needed", number, name_of(tensor.type()));
   }
+  std::size_t next = 0;
+  for (T& element : tensor.values<T>()) element = static_cast<T>(numbers[numbers.size() == 1 ? 0 : next++]);
 }
 
 Tensor tensor_of(const ir::Type& type, const std::vector<double>& numbers) {
+  if (type.element_count() > kMostBytes / static_cast<std::int64_t>(storage_bytes(type.element)))
+    throw Error("{} found, at most 64 MiB needed", to_string(type));
   Tensor tensor(type.element, type.dims);
   if (numbers.size() != 1 && std::ssize(numbers) != tensor.size())
     throw Error("{} numbers found, 1 or {} needed", numbers.size(), tensor.size());

@@ -51,6 +51,22 @@ TEST(FixedInputs, AreInputsNoLonger) {
   EXPECT_EQ(x.data<float>()[1], 0.5F);  // one number stands for all
 }
 
+TEST(FixedInputs, TakeTheLastNumbersThatTheirTypeHas) {
+  const Model model = import_proto(
+      proto_of("g (int8[2] a, int64 b, float[2] c) => (int8[2] d, int64 e, float[2] f) {"
+               " d = Neg(a) e = Neg(b) f = Neg(c) }"),
+      {.constants = {
+           {"a", {-128, 127}}, {"b", {-9007199254740991.0}}, {"c", {-INFINITY, 3.4028234663852886e38}}}});
+  const auto constant = [&](std::size_t op) {
+    return *model.graph[model.graph.ops.at(op).inputs[0]].constant;
+  };
+  EXPECT_EQ(constant(0).data<std::int8_t>()[0], -128);
+  EXPECT_EQ(constant(0).data<std::int8_t>()[1], 127);
+  EXPECT_EQ(constant(1).data<std::int64_t>()[0], -9007199254740991);
+  EXPECT_EQ(constant(2).data<float>()[0], -INFINITY);
+  EXPECT_EQ(constant(2).data<float>()[1], std::numeric_limits<float>::max());
+}
+
 TEST(FixedInputs, KeepTheirOpsWithTheNodesThatTheseComeFrom) {
   const Model model = import_proto(proto_of(kBranches), {.constants = {{"first", {0}}}});
   EXPECT_EQ(model.nodes_of_ops, (std::vector<std::int32_t>{0, 1, 1, 1}));
@@ -65,11 +81,20 @@ TEST(FixedInputs, RefuseWhatDoesNotFit) {
   EXPECT_EQ(error_of(proto, {.constants = {{"n", {1.5}}}}),
             "input 'n' as a constant: 1.5 found, numbers of int64 needed");
   EXPECT_EQ(error_of(proto, {.constants = {{"n", {1e30}}}}),
-            "input 'n' as a constant: 1e+30 found, numbers of int64 needed");
+            "input 'n' as a constant: 1e+30 found, whole numbers below 2^53 needed");
+  EXPECT_EQ(error_of(proto, {.constants = {{"n", {9007199254740993.0}}}}),
+            "input 'n' as a constant: 9007199254740992 found, whole numbers below 2^53 needed");
+  EXPECT_EQ(error_of(proto, {.constants = {{"n", {INFINITY}}}}),
+            "input 'n' as a constant: inf found, numbers of int64 needed");
+  EXPECT_EQ(error_of(proto, {.constants = {{"x", {1e39}}}}),
+            "input 'x' as a constant: 1e+39 found, numbers of float needed");
   EXPECT_EQ(error_of(proto, {.constants = {{"x", {1, 2, 3}}}}),
             "input 'x' as a constant: 3 numbers found, 1 or 2 needed");
   EXPECT_EQ(error_of(proto, {.constants = {{"open", {1}}}}),
             "input 'open' cannot be a constant: float[k] found, a tensor of known sizes needed (--dim)");
+  EXPECT_EQ(error_of(proto_of("g (int8[1048576,65] x) => (int8[1048576,65] y) { y = Identity(x) }"),
+                     {.constants = {{"x", {0}}}}),
+            "input 'x' as a constant: int8[1048576,65] found, at most 64 MiB needed");
 }
 
 }  // namespace
