@@ -118,10 +118,14 @@ std::vector<Datum> evaluate(const Graph& graph, const Op& op, const InferOptions
 }
 
 // True when every output became a constant.
-bool fold(Graph& graph, const Op& op, Folding& folding, Level level) {
+bool fold(Graph& graph, Op& op, Folding& folding, Level level) {
   if (!folding.options.evaluate || !can_fold(graph, op)) return false;
+  if (find_attribute(op, kLeftToRun) != nullptr) return false;
   const TypedOp typed(graph, op);
-  if (!folding.left.allow(typed)) return false;
+  if (!folding.left.allow(typed)) {
+    set_attribute(op, kLeftToRun, std::int64_t{1});
+    return false;
+  }
   std::vector<Datum> results = evaluate(graph, op, folding.options, level);
   if (results.empty()) return false;
   folding.left.count(typed, results);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/fold_limits.h"
 #include "ir/verify.h"
 #include "ir/work.h"
 
@@ -15,7 +16,8 @@ void count_ops(const ir::Graph& graph, ModelSummary& summary) {
     const std::string domain(op.spec->domain);
     ++summary.op_counts[domain + (domain.empty() ? "" : ".") + std::string(op.spec->name)];
     for (const ir::Attribute& attribute : op.attributes) {
-      if (ir::is_annotation(attribute.name)) ++summary.annotated_ops[attribute.name];
+      if (ir::is_annotation(attribute.name) && attribute.name != ir::kLeftToRun)
+        ++summary.annotated_ops[attribute.name];
     }
     for_each_body(op, [&](std::string_view, const ir::Graph& body) { count_ops(body, summary); });
   }

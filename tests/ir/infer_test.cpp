@@ -91,6 +91,18 @@ TEST(Infer, FoldsFourTimesInAllWhatItFoldsOfOneOp) {
   EXPECT_EQ(graph.ops.size(), 3U) << print(graph);
 }
 
+TEST(Infer, FoldsNoMoreOfAGraphThatIsInferredAgain) {
+  std::string body = "g (float[N] x) => (float[N] y) <int64[1] n = {1000}";
+  for (int i = 0; i < 6; ++i) body += fmt::format(", float[1] k{0} = {{{0}}}", i);
+  body += "> { ";
+  for (int i = 0; i < 6; ++i) body += fmt::format("e{} = Expand(k{}, n) ", i, i);
+  body += "y = Sum(x, e0, e1, e2, e3, e4, e5) }";
+  const InferOptions options{.evaluate = kernels::evaluate, .most_folded_bytes = 4000};
+  Graph graph = folded(body, options);
+  for (int time = 0; time < 3; ++time) infer(graph, options);
+  EXPECT_EQ(graph.ops.size(), 3U) << print(graph);
+}
+
 TEST(Infer, FoldsBodiesFromWhatTheirGraphHasLeft) {
   const std::string expand = "{ e0 = Expand(one, n) e1 = Expand(two, n) p = Concat <axis = 0> (e0, e1) }";
   const Graph graph = folded(
