@@ -194,6 +194,8 @@ struct Movement {
       std::make_shared<std::map<CollectiveKey, StepCost>>();
   using GroupKey = std::tuple<executor::CollectiveKind, std::vector<int>, double>;
   std::shared_ptr<std::map<GroupKey, StepCost>> in_groups = std::make_shared<std::map<GroupKey, StepCost>>();
+  using ExchangesInParts = std::unordered_map<const executor::Step*, ManyTransfers>;
+  std::shared_ptr<ExchangesInParts> in_parts = std::make_shared<ExchangesInParts>();
 
   ir::IdMap<executor::BufferId, double> slot_bytes = slot_bytes_of(program);
   std::shared_ptr<const HostBytes> host_bytes = host_bytes_of(program, slot_bytes, options.host_streams);
@@ -270,12 +272,24 @@ struct Movement {
   StepCost operator()(const executor::LoadFromHost& step) const { return host(Direction::Load, step.to); }
   StepCost operator()(const executor::StoreToHost& step) const { return host(Direction::Store, step.from); }
   StepCost operator()(const executor::CopyBetweenProcessors& step) const {
+    return over_links(exchange_cost(device, transfers_of(step)));
+  }
+  std::vector<ProcessorTransfer> transfers_of(const executor::CopyBetweenProcessors& step) const {
     std::vector<ProcessorTransfer> transfers;
     transfers.reserve(step.transfers.size());
     for (const executor::Transfer& one : step.transfers) {
       transfers.push_back({buffer(one.from).processor, buffer(one.to).processor, bytes(one.from)});
     }
-    return over_links(exchange_cost(device, transfers));
+    return transfers;
+  }
+  // Which transfers act changes from iteration to iteration of a pipeline's fill.
+  StepCost part(const executor::Step& step, std::span<const int> places) const {
+    auto found = in_parts->find(&step);
+    if (found == in_parts->end()) {
+      const auto& whole = std::get<executor::CopyBetweenProcessors>(step.action);
+      found = in_parts->try_emplace(&step, device, transfers_of(whole)).first;
+    }
+    return over_links(found->second.cost(places));
   }
   // The smaller set of tiles sets the pace.
   StepCost operator()(const executor::CopyBetweenTiles& step) const {
@@ -382,8 +396,10 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
     const int tiles = block.memory == executor::Memory::IO ? io_tiles : device.tiles - io_tiles;
     costs.blocks.push_back(block_cost(block, loaded, tiles, options.outlining));
   }
-  costs.movement = [movement = Movement{program, device, io_tiles, options}](const executor::Step& step) {
-    return std::visit(movement, step.action);
+  const auto movement = std::make_shared<const Movement>(Movement{program, device, io_tiles, options});
+  costs.movement = [movement](const executor::Step& step) { return std::visit(*movement, step.action); };
+  costs.part_of_exchange = [movement](const executor::Step& step, std::span<const int> places) {
+    return movement->part(step, places);
   };
   if (device.dispatch_seconds > 0) let_host_run_ahead(program, costs);
   costs.synchronous = device.synchronous;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "executor/device/device.h"
@@ -21,9 +22,11 @@ struct Costs {
   ir::IdMap<executor::BlockId, BlockCost> blocks;
   /// The cost of a step that moves data.
   std::function<StepCost(const executor::Step&)> movement = {};
-  bool synchronous = true;  ///< an exchange stops its sync group (Device::synchronous)
+  /// The cost of an exchange in an iteration in which the transfers at these places act alone.
+  std::function<StepCost(const executor::Step&, std::span<const int>)> part_of_exchange = {};
+  bool synchronous = true;         ///< an exchange stops its sync group (Device::synchronous)
   bool early_collectives = false;  ///< Device::early_collectives
-  double call_seconds = 0;  ///< from the host's call to the first step
+  double call_seconds = 0;         ///< from the host's call to the first step
 };
 
 /// What a run asks for beside the device.

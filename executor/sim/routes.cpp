@@ -277,6 +277,51 @@ ExchangeCost exchange_cost(const Device& device, const std::vector<ProcessorTran
   return traffic.cost(latency);
 }
 
+ManyTransfers::ManyTransfers(const Device& device, const std::vector<ProcessorTransfer>& transfers) {
+  std::vector<LinkId> links;  // hop by hop
+  for (const ProcessorTransfer& transfer : transfers) {
+    double latency = 0;
+    for (const LinkId& id : route(device, transfer.from, transfer.to)) {
+      const device::Link& link = link_of(device, id);
+      hops_.push_back({.seconds = transfer.bytes / link.bytes_per_second});
+      latency += link.latency_seconds;
+      links.push_back(id);
+    }
+    ways_.push_back({hops_.size(), transfer.bytes, latency});
+  }
+  std::vector<LinkId> ascending = links;
+  std::ranges::sort(ascending);
+  ascending.erase(std::ranges::unique(ascending).begin(), ascending.end());
+  for (std::size_t i = 0; i < hops_.size(); ++i)
+    hops_[i].link = static_cast<int>(std::ranges::lower_bound(ascending, links[i]) - ascending.begin());
+  for (const LinkId& link : ascending) loads_.push_back({link});
+  is_loaded_.resize(loads_.size(), 0);
+}
+
+ExchangeCost ManyTransfers::cost(std::span<const int> places) {
+  double latency = 0;
+  for (int place : places) {
+    const Way& way = ways_[place];
+    latency = std::max(latency, way.latency);
+    for (std::size_t i = place == 0 ? 0 : ways_[place - 1].end; i < way.end; ++i) {
+      LinkLoad& load = loads_[hops_[i].link];
+      load.bytes += way.bytes;
+      load.seconds += hops_[i].seconds;
+      is_loaded_[hops_[i].link] = 1;
+    }
+  }
+  ExchangeCost result;
+  for (std::size_t i = 0; i < loads_.size(); ++i) {
+    if (is_loaded_[i] == 0) continue;
+    result.links.push_back(loads_[i]);
+    result.seconds = std::max(result.seconds, loads_[i].seconds);
+    loads_[i] = {loads_[i].link};
+    is_loaded_[i] = 0;
+  }
+  result.seconds += latency;
+  return result;
+}
+
 ExchangeCost collective_cost(const Device& device, executor::CollectiveKind kind, double bytes,
                              std::vector<int> members) {
   using executor::CollectiveKind;

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,29 @@ struct ExchangeCost {
 /// The time of an exchange whose transfers run at once: bytes on one link add up, the slowest link decides,
 /// and the latencies of the longest route come on top.
 ExchangeCost exchange_cost(const device::Device& device, const std::vector<ProcessorTransfer>& transfers);
+
+/// Transfers of which now these and now those run at once. Their ways are found once.
+class ManyTransfers {
+ public:
+  ManyTransfers(const device::Device& device, const std::vector<ProcessorTransfer>& transfers);
+  /// What `exchange_cost` gives of the transfers at these places.
+  ExchangeCost cost(std::span<const int> places);
+
+ private:
+  struct Hop {
+    int link = 0;  ///< place in loads_
+    double seconds = 0;
+  };
+  struct Way {
+    std::size_t end = 0;  ///< in hops_, of its last hop
+    double bytes = 0;
+    double latency = 0;
+  };
+  std::vector<Way> ways_;        ///< of each transfer
+  std::vector<Hop> hops_;        ///< way by way
+  std::vector<LinkLoad> loads_;  ///< in the order of LinkId
+  std::vector<char> is_loaded_;  ///< by place in loads_
+};
 
 /// The time of a collective between `members`, one processor of each replica of a group: a ring in both
 /// directions at once, in which each sends (n-1)/n of the tensor for a reduce-scatter or an all-gather and

@@ -102,18 +102,36 @@ class TaskMaker {
 
   /// An exchange with the transfers that act in an iteration.
   std::optional<Task> acting(const Task& whole, std::int64_t iteration) {
-    const auto& all = std::get<executor::CopyBetweenProcessors>(whole.step->action).transfers;
-    executor::CopyBetweenProcessors copy;
-    for (int place : acting_.of(*whole.step, iteration)) copy.transfers.push_back(all[place]);
-    if (copy.transfers.empty()) return std::nullopt;
-    part_ = {.action = std::move(copy)};
-    made.lists = std::make_unique<std::pmr::monotonic_buffer_resource>();
-    const std::size_t links = link_numbers_.size();
-    Task part = task(part_);
-    IR_CHECK(link_numbers_.size() == links, "a part of an exchange uses links that the whole does not");
-    part.step = whole.step;
-    part.number = whole.number;
+    const auto found = exchanges_.try_emplace(whole.step, whole, *this).first;
+    InParts& exchange = found->second;
+    const std::span<const int> places = exchange.acting.in(iteration);
+    if (places.empty()) return std::nullopt;
+    Task part = whole;
     part.has_parts = false;
+    part.barriers = 0;
+    part.sent = part.received = 0;
+    transfers_.clear();
+    reads_.clear();
+    writes_.clear();
+    for (int place : places) {
+      const executor::Transfer& one = whole.transfers[place];
+      transfers_.push_back(one);
+      reads_.push_back(whole.reads[place]);
+      writes_.push_back(whole.writes[place]);
+      count_bytes(part, one);
+      exchange.use(place, bytes(one.from), bytes(one.to));
+    }
+    part.transfers = transfers_;
+    part.reads = reads_;
+    part.writes = writes_;
+    exchange.take_lanes(whole, lanes_);
+    send_beside(transfers_);
+    hold_all(part);
+    part.lanes = lanes_;
+    const std::size_t links = link_numbers_.size();
+    hold_links(part, costs_.part_of_exchange(*whole.step, places));
+    IR_CHECK(link_numbers_.size() == links, "a part of an exchange uses links that the whole does not");
+    part.links = links_;
     return part;
   }
 
@@ -177,7 +195,10 @@ class TaskMaker {
     return task;
   }
   void add_cost(Task& task) {
-    const StepCost cost = costs_.movement(*task.step);
+    hold_links(task, costs_.movement(*task.step));
+    task.links = kept(links_);
+  }
+  void hold_links(Task& task, const StepCost& cost) {
     task.ticks = to_ticks(cost.seconds);
     links_.clear();
     for (const LinkLoad& load : cost.links) {
@@ -189,7 +210,6 @@ class TaskMaker {
       const Ticks held = goes_on ? whole : std::min(task.ticks, whole);
       links_.push_back({number->second, held, std::llround(load.bytes), to_ticks(load.backlog_seconds)});
     }
-    task.links = kept(links_);
   }
 
   template <class T>
@@ -293,10 +313,13 @@ class TaskMaker {
       lanes_.push_back(lane(one.to));
     }
     merge(lanes_);
-    if (!costs_.synchronous && is_from_one_to_one(step.transfers)) {
-      for (LaneUse& use : lanes_) use.lane = Lane::Io;
-    }
+    send_beside(step.transfers);
     hold_all(task);
+  }
+  // What one processor sends another.
+  void send_beside(const std::vector<executor::Transfer>& transfers) {
+    if (costs_.synchronous || !is_from_one_to_one(transfers)) return;
+    for (LaneUse& use : lanes_) use.lane = Lane::Io;
   }
   bool is_from_one_to_one(const std::vector<executor::Transfer>& transfers) const {
     const auto ends_of = [&](const executor::Transfer& one) {
@@ -362,6 +385,44 @@ class TaskMaker {
     task.received += bytes(one.to);
   }
 
+  // An exchange of which some transfers act in some iterations only. Which of the whole's lanes a transfer
+  // uses is looked for once.
+  struct InParts {
+    InParts(const Task& whole, const TaskMaker& maker)
+        : acting(std::get<executor::CopyBetweenProcessors>(whole.step->action)),
+          used(whole.lanes.size(), -1) {
+      for (const executor::Transfer& one : whole.transfers)
+        lanes.push_back({place_of(whole, maker.lane(one.from)), place_of(whole, maker.lane(one.to))});
+    }
+    static int place_of(const Task& whole, const LaneUse& lane) {
+      return static_cast<int>(std::ranges::lower_bound(whole.lanes, lane.number(), {}, &LaneUse::number) -
+                              whole.lanes.begin());
+    }
+
+    void use(int transfer, std::int64_t sent, std::int64_t received) {
+      add(lanes[transfer].from, sent);
+      add(lanes[transfer].to, received);
+    }
+    void add(int lane, std::int64_t bytes) { used[lane] = std::max<std::int64_t>(used[lane], 0) + bytes; }
+    /// Those in use, which are free afterwards.
+    void take_lanes(const Task& whole, std::vector<LaneUse>& uses) {
+      uses.clear();
+      for (std::size_t i = 0; i < used.size(); ++i) {
+        if (used[i] < 0) continue;
+        uses.push_back({whole.lanes[i].processor, whole.lanes[i].lane, used[i]});
+        used[i] = -1;
+      }
+    }
+
+    struct Ends {
+      int from = 0;  ///< places in the whole's lanes
+      int to = 0;
+    };
+    executor::Acting acting;
+    std::vector<Ends> lanes;         ///< of each transfer
+    std::vector<std::int64_t> used;  ///< bytes by lane, -1 where no transfer uses it
+  };
+
   const Program& program_;
   const Costs& costs_;
   SyncPattern sync_;
@@ -377,9 +438,11 @@ class TaskMaker {
   ir::IdMap<BufferId, int> first_slot_;
   ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
   std::unordered_map<LinkId, int, HashLink> link_numbers_;
-  executor::ActingTransfers acting_;
-  Step part_;  ///< the exchange that `acting` made last
-  // The lists of the task that is being made.
+  std::unordered_map<const Step*, InParts> exchanges_;
+  // The lists of the part of an exchange that was made last, and of the task that is being made.
+  std::vector<executor::Transfer> transfers_;
+  std::vector<SlotUse> reads_;
+  std::vector<SlotUse> writes_;
   std::vector<LaneUse> lanes_;
   std::vector<SlotUse> slots_;
   std::vector<LinkHold> links_;

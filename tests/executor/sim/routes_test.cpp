@@ -65,6 +65,31 @@ TEST(ExchangeCost, IsDecidedByTheLinkThatCarriesMost) {
   EXPECT_DOUBLE_EQ(cost.links[2].seconds, 5);
 }
 
+TEST(ManyTransfers, CostAtTheirPlacesWhatTheyCostAlone) {
+  const std::vector<ProcessorTransfer> all{{0, 2, 30}, {1, 2, 20}, {0, 1, 100}, {3, 3, 7}, {2, 1, 0}};
+  for (const Device& device : {ladder(4), preset_named("gpu-node-8")}) {
+    ManyTransfers many(device, all);
+    for (unsigned chosen = 1; chosen < 32; ++chosen) {
+      std::vector<int> places;
+      std::vector<ProcessorTransfer> alone;
+      for (int place = 0; place < 5; ++place) {
+        if ((chosen >> place & 1U) == 0) continue;
+        places.push_back(place);
+        alone.push_back(all[place]);
+      }
+      const ExchangeCost cost = many.cost(places);
+      const ExchangeCost expected = exchange_cost(device, alone);
+      EXPECT_EQ(cost.seconds, expected.seconds);
+      ASSERT_EQ(cost.links.size(), expected.links.size());
+      for (std::size_t i = 0; i < cost.links.size(); ++i) {
+        EXPECT_EQ(cost.links[i].link, expected.links[i].link);
+        EXPECT_EQ(cost.links[i].bytes, expected.links[i].bytes);
+        EXPECT_EQ(cost.links[i].seconds, expected.links[i].seconds);
+      }
+    }
+  }
+}
+
 TEST(CollectiveCost, OfAllReduceIsTwiceThatOfReduceScatter) {
   // A ring 0 2 3 1: every member sends 3/4 of 400 bytes, half of it each way: 150 bytes over the slowest
   // link, a rail, and 3 steps of one hop.

@@ -92,6 +92,7 @@ struct Sketch {
  private:
   void price_moves() {
     costs.movement = [this](const Step& step) { return cost(step); };
+    costs.part_of_exchange = [this](const Step& step, std::span<const int>) { return cost(step); };
   }
   sim::StepCost cost(const Step& step) const {
     const double micros = std::visit([&](const auto& action) { return time(action); }, step.action);
