@@ -152,9 +152,10 @@ executor::Program lower(ir::Graph graph, const ir::Placement& placement, const S
 }
 
 executor::Program lower(ir::Training training, const ir::Placement& placement, const Strategy& asked,
-                        Warnings* warnings) {
+                        Warnings* warnings, const std::function<void(const PassBlocks&)>& use_passes) {
   return rewritten(std::move(training), placement, asked, warnings,
-                   [](const Lowering& lowering, const auto& locations, const auto& stowed) {
+                   [&](const Lowering& lowering, const auto& locations, const auto& stowed) {
+                     if (use_passes) use_passes(find_pass_blocks(lowering));
                      executor::Program program = run_strategy(lowering);
                      slice_host_tensors(program, lowering.placed.training, lowering.strategy);
                      finish(program, lowering.strategy, locations, stowed, lowering.warnings);

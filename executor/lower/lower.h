@@ -1,6 +1,8 @@
 // A placed graph becomes a Program, by one of the strategies in the list of lower.cpp.
 #pragma once
 
+#include <functional>
+
 #include "executor/lower/draft/passes.h"
 #include "executor/lower/placed/locations.h"
 #include "executor/program.h"
@@ -21,8 +23,10 @@ executor::Program lower(ir::Graph graph, const ir::Placement& placement, const S
                         Warnings* warnings = nullptr);
 
 /// The same for a graph that trains: accumulationFactor micro-batches, then an update, batchesPerStep times.
+/// `use_passes`, where given, is shown the passes of the pipeline (pass_blocks) on the way.
 executor::Program lower(ir::Training training, const ir::Placement& placement, const Strategy& strategy,
-                        Warnings* warnings = nullptr);
+                        Warnings* warnings = nullptr,
+                        const std::function<void(const PassBlocks&)>& use_passes = {});
 
 /// The passes of a pipeline that trains, as `lower` cuts them, without putting them in order.
 PassBlocks pass_blocks(ir::Training training, const ir::Placement& placement, const Strategy& strategy);

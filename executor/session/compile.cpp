@@ -37,14 +37,6 @@ std::optional<Undecided> unknown_to_clock(const ir::Graph& graph, const CheckedO
   return unknown;
 }
 
-executor::Program lowered(Placed placed, CheckedOptions& checked) {
-  ir::Training& training = placed.training;
-  if (training.variables.empty()) {
-    return lower::lower(std::move(training.graph), placed.placement, checked.strategy, &checked.notes);
-  }
-  return lower::lower(std::move(training), placed.placement, checked.strategy, &checked.notes);
-}
-
 // By the clock, of those that fit into the memory; the first where there is no clock.
 schedule::Orders fastest(std::vector<schedule::Orders> tried, const Placed& placed,
                          const CheckedOptions& checked) {
@@ -65,21 +57,38 @@ schedule::Orders fastest(std::vector<schedule::Orders> tried, const Placed& plac
   return std::move(tried[std::ranges::min_element(keys) - keys.begin()]);
 }
 
-// Of a pipeline that runs empty before each update: its bound, where it is clocked and somebody asks, and the
-// orders of schedules that go by times.
-void time_passes(const Placed& placed, CheckedOptions& checked, Compiled& compiled) {
+// Whether it is a pipeline that runs empty before each update.
+bool updates_when_empty(const Strategy& strategy) {
+  return strategy.pipelining &&
+         (strategy.accumulation_factor > 1 || strategy.pipeline_order != PipelineOrder::Lockstep);
+}
+
+// The orders of schedules that go by times.
+void list_passes(const Placed& placed, CheckedOptions& checked) {
   Strategy& strategy = checked.strategy;
   const bool is_listed = strategy.pipeline_order == PipelineOrder::ListScheduled ||
                          strategy.pipeline_order == PipelineOrder::LockstepSplit;
-  const bool runs_empty =
-      strategy.accumulation_factor > 1 || strategy.pipeline_order != PipelineOrder::Lockstep;
-  if (!strategy.pipelining || !runs_empty || placed.training.updates.empty()) return;
-  const bool has_bound = checked.clocks && checked.bounds;
-  if (!has_bound && !is_listed) return;
+  if (!is_listed || !updates_when_empty(strategy) || placed.training.updates.empty()) return;
   const TimedPipeline pipeline = time_pipeline(
       lower::pass_blocks(placed.training, placed.placement, strategy), strategy, checked.device);
-  if (has_bound) compiled.bound = bound_of(pipeline, strategy);
-  if (is_listed) strategy.pipeline_list = fastest(orders_by_time(pipeline, strategy), placed, checked);
+  strategy.pipeline_list = fastest(orders_by_time(pipeline, strategy), placed, checked);
+}
+
+// With the bound of a pipeline, where it is clocked and somebody asks.
+executor::Program lowered(Placed placed, bool is_known, CheckedOptions& checked,
+                          std::optional<schedule::Bound>& bound) {
+  const Strategy& strategy = checked.strategy;
+  ir::Training& training = placed.training;
+  if (training.variables.empty())
+    return lower::lower(std::move(training.graph), placed.placement, strategy, &checked.notes);
+  std::function<void(const lower::PassBlocks&)> use_passes;
+  if (is_known && checked.clocks && checked.bounds && updates_when_empty(strategy) &&
+      !training.updates.empty()) {
+    use_passes = [&](const lower::PassBlocks& passes) {
+      bound = bound_of(time_pipeline(passes, strategy, checked.device), strategy);
+    };
+  }
+  return lower::lower(std::move(training), placed.placement, strategy, &checked.notes, use_passes);
 }
 
 // A copy that holds no tensor, so that the engine alone does.
@@ -217,8 +226,8 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   if (unknown && (compiled.variables.empty() || !placed.training.updates.empty())) {
     compiled.late_clock = LateClock{clock, placed.training, placed.placement};
   }
-  if (!unknown) time_passes(placed, checked, compiled);
-  compiled.lowered = lowered(std::move(placed), checked);
+  if (!unknown) list_passes(placed, checked);
+  compiled.lowered = lowered(std::move(placed), !unknown, checked, compiled.bound);
   check_io_tiles(compiled.lowered, checked);
   check_host_tensors(compiled.lowered);
   compiled.store = VariableStore(parts, cut, weights.groups, compiled.lowered);

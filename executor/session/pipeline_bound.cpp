@@ -13,9 +13,9 @@ namespace podium {
 namespace {
 
 // Where devices of a cut meet, the host dispatches on, so that a block may last no longer than its kernels.
-double seconds_of(const executor::Block& block, const Strategy& strategy, const device::Device& device) {
-  const sim::BlockCost cost =
-      sim::block_cost(block, device, device.tiles - strategy.io_tiles, strategy.outlining);
+double seconds_of(const executor::Block& block, const Strategy& strategy, const device::Device& device,
+                  sim::BlockCosts& costs) {
+  const sim::BlockCost& cost = costs.of(block, device.tiles - strategy.io_tiles);
   return strategy.cuts_tensors() ? cost.kernel_seconds : cost.seconds;
 }
 
@@ -35,12 +35,12 @@ void add(schedule::ChunkTimes& times, schedule::Pass pass, double seconds) {
 
 // Where a chunk is on a group of processors, each leg takes as long as on the slowest of them.
 std::vector<schedule::ChunkTimes> times_of_chunks(const lower::PassBlocks& blocks, const Strategy& strategy,
-                                                  const device::Device& device) {
+                                                  const device::Device& device, sim::BlockCosts& costs) {
   std::map<std::pair<int, int>, schedule::ChunkTimes> of_processors;  // by chunk and processor
   for (const auto& [of, block] : blocks.passes) {
     const std::pair place(of.chunk, block.processor);
     add(of_processors.try_emplace(place, schedule::ChunkTimes{0, 0, 0}).first->second, of.pass,
-        seconds_of(block, strategy, device));
+        seconds_of(block, strategy, device, costs));
   }
   std::vector<schedule::ChunkTimes> times(blocks.layout.chunks(), {0, 0, 0});
   for (const auto& [place, own] : of_processors) {
@@ -79,11 +79,12 @@ TimedPipeline time_pipeline(const lower::PassBlocks& blocks, const Strategy& str
                             const device::Device& device) {
   TimedPipeline timed{
       .layout = blocks.layout, .backward = blocks.backward, .room = room_of(blocks, strategy, device)};
-  timed.times.of_chunk = times_of_chunks(blocks, strategy, device);
+  sim::BlockCosts costs(device, strategy.outlining);
+  timed.times.of_chunk = times_of_chunks(blocks, strategy, device, costs);
   std::vector<double> updates(blocks.layout.processors, 0);
   for (const executor::Block& block : blocks.updates) {
     if (block.processor >= std::ssize(updates)) updates.resize(block.processor + 1, 0);
-    updates[block.processor] += seconds_of(block, strategy, device);
+    updates[block.processor] += seconds_of(block, strategy, device, costs);
   }
   if (!updates.empty()) timed.update_seconds = *std::ranges::min_element(updates);
   return timed;

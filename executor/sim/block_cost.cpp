@@ -10,7 +10,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "executor/same_code.h"
 #include "executor/sim/device_kernels.h"
 #include "executor/sim/op_cost.h"
 #include "ir/annotation.h"
@@ -87,7 +90,36 @@ KernelTime time_of(const ir::Graph& graph, const DeviceKernel& kernel, const OpC
   return time;
 }
 
+// What else than its code the cost of a block depends on: which ops are of one node, and of one movement. By
+// op, the first that is alike in the one and in the other.
+std::vector<std::size_t> ops_alike(const ir::Graph& graph) {
+  std::unordered_map<std::string_view, std::size_t> nodes;
+  std::unordered_map<std::int64_t, std::size_t> movements;
+  std::vector<std::size_t> alike;
+  alike.reserve(2 * graph.ops.size());
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
+    const auto* movement = ir::attribute_if<std::int64_t>(op, ir::kMovement);
+    alike.push_back(op.name.empty() ? graph.ops.size() : nodes.emplace(op.name, i).first->second);
+    alike.push_back(movement == nullptr ? graph.ops.size() : movements.emplace(*movement, i).first->second);
+  }
+  return alike;
+}
+
 }  // namespace
+
+const BlockCost& BlockCosts::of(const executor::Block& block, int tiles) {
+  const std::size_t hash = executor::hash_of_code(block.graph);
+  std::vector<std::size_t> alike = ops_alike(block.graph);
+  const auto [begin, end] = seen_.equal_range(hash);
+  const auto equal = std::find_if(begin, end, [&](const auto& entry) {
+    const Seen& seen = entry.second;
+    return seen.tiles == tiles && seen.alike == alike && executor::same_code(*seen.graph, block.graph);
+  });
+  if (equal != end) return equal->second.cost;
+  BlockCost cost = block_cost(block, device_, tiles, outlining_);
+  return seen_.emplace(hash, Seen{&block.graph, tiles, std::move(alike), std::move(cost)})->second.cost;
+}
 
 BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles,
                      Outlining outlining) {

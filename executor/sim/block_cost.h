@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "executor/device/device.h"
@@ -36,6 +37,26 @@ struct BlockCost {
 /// run tells.
 BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles,
                      Outlining outlining = Outlining::On);
+
+/// The costs of blocks on a device. Blocks that are equal but for names and places, as those of repeated
+/// layers and of the devices of a group are, are thought out once. Blocks outlive it.
+class BlockCosts {
+ public:
+  BlockCosts(const device::Device& device, Outlining outlining) : device_(device), outlining_(outlining) {}
+  /// What `block_cost` gives; valid as long as this is.
+  const BlockCost& of(const executor::Block& block, int tiles);
+
+ private:
+  struct Seen {
+    const ir::Graph* graph = nullptr;
+    int tiles = 0;
+    std::vector<std::size_t> alike;  ///< by op, see ops_alike
+    BlockCost cost;
+  };
+  const device::Device& device_;
+  Outlining outlining_;
+  std::unordered_multimap<std::size_t, Seen> seen_;
+};
 
 /// The seconds of one op of a graph, for placement by cost: 0 where only a run tells the sizes, and where
 /// only a run tells how often a body runs, those of one time.

@@ -392,9 +392,10 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
                const CostOptions& options) {
   Costs costs;
   const device::Device loaded = under_load(device, program);
+  BlockCosts of_blocks(loaded, options.outlining);
   for (const executor::Block& block : program.blocks) {
     const int tiles = block.memory == executor::Memory::IO ? io_tiles : device.tiles - io_tiles;
-    costs.blocks.push_back(block_cost(block, loaded, tiles, options.outlining));
+    costs.blocks.push_back(of_blocks.of(block, tiles));
   }
   const auto movement = std::make_shared<const Movement>(Movement{program, device, io_tiles, options});
   costs.movement = [movement](const executor::Step& step) { return std::visit(*movement, step.action); };
