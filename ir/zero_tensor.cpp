@@ -12,7 +12,7 @@
 namespace podium::ir {
 namespace {
 
-constexpr std::size_t kLarge = std::size_t{1} << 16;
+constexpr std::size_t kLarge = std::size_t{1} << 13;
 
 // Address ranges without memory of their own: pages that were never written read as zeros. Each range is at
 // least twice as long as the one before, and all stay to the end, since tensors show them.

@@ -77,6 +77,7 @@ class Merger {
     merge_constants();
     std::vector<Op> kept;
     kept.reserve(graph_.ops.size());
+    seen_.reserve(graph_.ops.size());
     for (Op& op : graph_.ops) {
       for (ValueId& id : op.inputs) {
         if (!id.valid() || stands_for_[id] == id) continue;

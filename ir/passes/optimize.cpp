@@ -1,5 +1,7 @@
 #include "ir/passes/optimize.h"
 
+#include <array>
+
 #include "ir/infer.h"
 #include "ir/passes/merge_equal.h"
 #include "ir/passes/simplify.h"
@@ -15,14 +17,12 @@ bool optimize(Graph& graph, const InferOptions& options) {
   // Before the weights of quantised products are folded into floats.
   multiply_whole_numbers(graph);
   infer(graph, options);
-  // Each pass that changes something leaves less, so this ends.
-  bool changed = true;
-  while (changed) {
-    changed =
-        remove_dead(graph);  // first, so that outputs nobody reads do not keep an op from being simplified
-    changed |= simplify(graph);
-    changed |= merge_equal(graph);
-  }
+  // Dead ops go first, so that outputs nobody reads do not keep an op from being simplified. Each pass that
+  // changes something leaves less, so this ends: when one after the other has found nothing.
+  constexpr std::array kPasses{remove_dead, simplify, merge_equal};
+  std::size_t found_nothing = 0;
+  for (std::size_t i = 0; found_nothing < kPasses.size(); ++i)
+    found_nothing = kPasses[i % kPasses.size()](graph) ? 0 : found_nothing + 1;
   return graph.ops.size() != before;
 }
 

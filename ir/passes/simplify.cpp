@@ -2,10 +2,12 @@
 // reads what stands for its inputs; an op that can reach past the one before it (Transpose of Transpose)
 // does; an op whose output equals a value that is there (simplify_rules.cpp) is left out, and later readers
 // read that value. An output of the graph keeps its name, and an input of the graph is read where its reader
-// is placed, so ops that bring a value to another place stay. The plan is applied when it is whole.
+// is placed, so ops that bring a value to another place stay. Ops move from the graph into the plan.
 #include "ir/passes/simplify.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "ir/bodies.h"
 #include "ir/passes/inline_branches.h"
@@ -14,26 +16,17 @@
 namespace podium::ir {
 namespace {
 
-bool simplify_graph(Graph& graph, bool outputs_have_names) {
-  const bool inlined = !inline_branches(graph).empty();
-  Simplification plan = plan_simplification(graph, outputs_have_names);
-  graph.ops = std::move(plan.ops);
-  for (const auto& [output, by] : plan.renamed) std::swap(graph[by].name, graph[output].name);
-  for (ValueId& id : graph.outputs) id = plan.stands_for[id];
-  return plan.changed || inlined;
-}
-
-bool simplify_body(Graph& body) { return simplify_graph(body, false); }
+bool simplify_body(Graph& body);
 
 class SimplificationPlanner {
  public:
-  SimplificationPlanner(const Graph& graph, bool outputs_have_names)
-      : graph_(graph),
+  /// `ops` are those of the graph.
+  SimplificationPlanner(const Graph& graph, std::vector<Op> ops, bool outputs_have_names)
+      : ops_(std::move(ops)),
         outputs_have_names_(outputs_have_names),
         view_{graph, plan_.ops, IdMap<ValueId, std::int32_t>(std::ssize(graph.values), -1),
               IdMap<ValueId, bool>(std::ssize(graph.values))},
-        is_output_(std::ssize(graph.values)),
-        readers_(consumers(graph)) {
+        is_output_(std::ssize(graph.values)) {
     plan_.stands_for = IdMap<ValueId, ValueId>(std::ssize(graph.values));
     for (ValueId id : graph.value_ids()) plan_.stands_for[id] = id;
     for (ValueId id : graph.inputs) view_.is_input[id] = true;
@@ -41,8 +34,8 @@ class SimplificationPlanner {
   }
 
   Simplification plan() {
-    plan_.ops.reserve(graph_.ops.size());
-    for (const Op& op : graph_.ops) add(op);
+    plan_.ops.reserve(ops_.size());
+    for (Op& op : ops_) add(std::move(op));
     return std::move(plan_);
   }
 
@@ -61,10 +54,18 @@ class SimplificationPlanner {
 
   // An input of the graph arrives at one place. Readers elsewhere get it through this op, so the op must
   // stay.
-  bool brings_elsewhere(const Op& op, ValueId same) const {
-    const std::vector<OpId>& readers = readers_[op.outputs[0]];
-    return view_.is_input[same] && std::any_of(readers.begin(), readers.end(),
-                                               [&](OpId later) { return !in_same_place(graph_[later], op); });
+  bool brings_elsewhere(const Op& op, ValueId same) {
+    if (!view_.is_input[same]) return false;
+    if (readers_.empty()) note_readers();
+    return std::ranges::any_of(readers_[op.outputs[0]],
+                               [&](std::size_t later) { return !in_same_place(ops_[later], op); });
+  }
+  // Of the ops that are not in the plan yet: the others are empty.
+  void note_readers() {
+    readers_ = IdMap<ValueId, std::vector<std::size_t>>(view_.producers.size());
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      for (ValueId id : inputs_of(ops_[i])) readers_[id].push_back(i);
+    }
   }
 
   // False when the graph would lose an output's name.
@@ -78,20 +79,32 @@ class SimplificationPlanner {
     return plan_.changed = true;
   }
 
-  const Graph& graph_;
+  std::vector<Op> ops_;
   bool outputs_have_names_;
   Simplification plan_;
   SimplifyView view_;
   IdMap<ValueId, bool> is_output_;
-  IdMap<ValueId, std::vector<OpId>> readers_;
+  IdMap<ValueId, std::vector<std::size_t>> readers_;  // places in ops_; empty until somebody asks
 };
+
+bool simplify_graph(Graph& graph, bool outputs_have_names) {
+  const bool inlined = !inline_branches(graph).empty();
+  std::vector<Op> ops = std::move(graph.ops);
+  Simplification plan = SimplificationPlanner(graph, std::move(ops), outputs_have_names).plan();
+  graph.ops = std::move(plan.ops);
+  for (const auto& [output, by] : plan.renamed) std::swap(graph[by].name, graph[output].name);
+  for (ValueId& id : graph.outputs) id = plan.stands_for[id];
+  return plan.changed || inlined;
+}
+
+bool simplify_body(Graph& body) { return simplify_graph(body, false); }
 
 }  // namespace
 
 bool simplify(Graph& graph) { return simplify_graph(graph, true); }
 
 Simplification plan_simplification(const Graph& graph, bool outputs_have_names) {
-  return SimplificationPlanner(graph, outputs_have_names).plan();
+  return SimplificationPlanner(graph, graph.ops, outputs_have_names).plan();
 }
 
 std::string print(const Simplification& plan, const Graph& graph) {
