@@ -85,14 +85,13 @@ bool compact_values(Graph& graph) {
     ++named;
   });
   if (named == std::ssize(graph.values)) return false;
-  std::vector<Value> kept;
-  kept.reserve(static_cast<std::size_t>(named));
+  std::int32_t count = 0;  // of those that stay, which move up over the others
   for (ValueId id : renumbered.ids()) {
     if (!renumbered[id].valid()) continue;
-    renumbered[id] = {static_cast<std::int32_t>(kept.size())};
-    kept.push_back(std::move(graph[id]));
+    renumbered[id] = {count++};
+    if (renumbered[id] != id) graph[renumbered[id]] = std::move(graph[id]);
   }
-  graph.values = std::move(kept);
+  graph.values.resize(static_cast<std::size_t>(count));
   visit_all([&](ValueId& id) {
     if (id.valid()) id = renumbered[id];
   });

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "annotate/rules.h"
 #include "executor/kernels/tools/thread_limit.h"
@@ -57,6 +60,23 @@ report::ComparedStrategy attempt(const Candidate& candidate, const Setting& sett
     compared.refusal = "out of memory on this machine";
   }
   return compared;
+}
+
+std::vector<std::size_t> as_they_are(const std::vector<Candidate>& candidates) {
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
+// So that none of them runs on alone in the end: a graph that is cut has ops for each device, then it is the
+// number of processors.
+std::vector<std::size_t> longest_first(const std::vector<Candidate>& candidates) {
+  std::vector<std::size_t> order = as_they_are(candidates);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) {
+    const Strategy& strategy = candidates[i].strategy;
+    return std::pair(strategy.tensor_parallel.group(), strategy.ipus / std::max(1, strategy.replicas));
+  });
+  return order;
 }
 
 // The Programs of thirty strategies would be too many to keep.
@@ -129,8 +149,9 @@ std::vector<report::ComparedStrategy> attempt_all(
   // A run with numbers has the threads to itself.
   const int most = setting.threads > 0 ? setting.threads : kernels::machine_threads();
   const int threads = setting.estimate ? most : 1;
+  const std::vector<std::size_t> order = threads > 1 ? longest_first(candidates) : as_they_are(candidates);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (std::ptrdiff_t i = 0; i < std::ssize(candidates); ++i) try_one(static_cast<std::size_t>(i));
+  for (std::ptrdiff_t i = 0; i < std::ssize(order); ++i) try_one(order[i]);
   if (failure) std::rethrow_exception(failure);
   return compared;
 }

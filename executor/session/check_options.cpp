@@ -454,6 +454,7 @@ Strategy check_options(Strategy strategy, const device::Device& device, Task tas
 }
 
 void check_overrides(const Strategy& strategy, const ir::Graph& graph) {
+  if (strategy.location_overrides.empty()) return;
   std::set<std::string_view> names;
   for (const ir::Value& value : graph.values) names.insert(value.name);
   for (const auto& [name, location] : strategy.location_overrides) {

@@ -59,6 +59,7 @@ std::map<ir::StateKey, ir::Tensor> saved_states(const ir::Training& forward,
 
 void note_unused_states(const std::map<std::string, ir::Tensor>& unread, const ir::Training& training,
                         const ir::Optimizer& optimizer, Notes& notes) {
+  if (unread.empty()) return;
   std::set<std::string_view> used;
   for (const ir::Variable& variable : training.variables) used.insert(training.graph[variable.value].name);
   std::vector<std::string> unused;

@@ -128,7 +128,10 @@ Stretch longest_stretch(const std::vector<Superstep>& supersteps) {
     for (std::int64_t at = 0; at + period < all; ++at) {
       const int stride = first[at + period] - first[at];
       const bool fits = number_of[at] == number_of[at + period] && stride > 0;
-      if (!fits || stride != now.stride) now = {.begin = at, .period = period, .stride = fits ? stride : 0};
+      if (!fits || stride != now.stride) {
+        now = {.begin = at, .period = period, .stride = fits ? stride : 0};
+        if (all - period - at <= best.saved()) break;  // too few are left
+      }
       if (!fits) continue;
       now.count = (at + 1 - now.begin) / period + 1;
       if (now.saved() > best.saved()) best = now;

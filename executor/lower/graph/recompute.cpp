@@ -142,7 +142,7 @@ class Copier {
 
   void run() {
     for (OpId id : passes_.ids()) {
-      PlacedOp one = ops_[id];
+      PlacedOp one = again_[id] ? ops_[id] : std::move(ops_[id]);
       if (passes_[id] == Pass::Backward) {
         for (std::size_t i = 0; i < one.op.inputs.size(); ++i)
           one.op.inputs[i] = again(one.op.inputs[i], one.place_of_input(i));
@@ -161,11 +161,11 @@ class Copier {
   ValueId again(ValueId id, const OpPlacement& place) {
     const OpId maker = id.valid() ? producer_[id] : OpId{};
     if (!maker.valid() || !again_[maker]) return id;
-    Op op = ops_[maker].op;
-    const bool is_exchange = ir::exchanges_in_group(op);
+    const bool is_exchange = ir::exchanges_in_group(ops_[maker].op);
     if (!is_exchange && ops_[maker].place.processor != place.processor) return id;
     const auto found = copies_.find(key(id, place));
     if (found != copies_.end()) return found->second;
+    Op op = ops_[maker].op;
     // An exchange has an operand and a result on each of its members, whose copies are those of its stage.
     const auto place_of = [&](std::size_t member) {
       OpPlacement own = place;

@@ -58,6 +58,7 @@ ir::ValueId PlacedGraph::append_copy(ir::ValueId source, std::string name, const
 
 ir::IdMap<ir::OpId, PlacedOp> PlacedGraph::take_ops() {
   ir::IdMap<ir::OpId, PlacedOp> ops;
+  ops.reserve(std::ssize(graph().ops));
   for (ir::OpId id : graph().op_ids()) ops.push_back({std::move(graph()[id]), (*this)[id]});
   graph().ops.clear();
   placement.ops.clear();

@@ -105,9 +105,23 @@ struct Piece {
 struct Split {
   Graph graph;  ///< of the whole block
   std::vector<Piece> pieces;
+  IdMap<ValueId, OpId> exchanges;       ///< by what a replica has a part of: who gathers or scatters it
   std::map<ValueId, BufferId> between;  ///< what a piece leaves for others
   std::map<ValueId, BlockId> copies;    ///< blocks that take a value where it belongs
 };
+
+// Of each value that an exchange gathers, or leaves a part of, the last one that does.
+IdMap<ValueId, OpId> exchanges_of_parts(const Graph& graph) {
+  IdMap<ValueId, OpId> exchanges(std::ssize(graph.values));
+  for (OpId id : graph.op_ids()) {
+    const Op& op = graph[id];
+    if (!is_collective(op)) continue;
+    const CollectiveKind kind = collective_of(op).kind;
+    if (kind == CollectiveKind::AllGather) exchanges[op.inputs[0]] = id;
+    if (kind == CollectiveKind::ReduceScatter) exchanges[op.outputs[0]] = id;
+  }
+  return exchanges;
+}
 
 // Places of the block's outputs that overwrite what a later piece than their own reads.
 std::vector<std::size_t> late_outputs(const Split& split, const Compute& compute) {
@@ -163,6 +177,7 @@ class Splitter {
     const std::map<ValueId, BufferId> weights = weights_by_value(made.graph, whole.weights, whole.name);
     std::optional<BlockId> next = id;
     const IdMap<OpId, Turn> turns = turns_of_exchanges(made.graph);
+    made.exchanges = exchanges_of_parts(made.graph);
     for (Part& part : make_parts(made.graph, turns, {.whole_turns = true})) {
       Piece& piece = made.pieces.emplace_back();
       if (part.turn.work != Work::Exchange) {
@@ -246,16 +261,12 @@ class Splitter {
     const auto [entry, is_new] = split.between.try_emplace(id);
     if (!is_new) return entry->second;
     Buffer buffer{.name = split.graph[id].name, .type = split.graph[id].type, .processor = processor};
-    for (const Op& op : split.graph.ops) {
-      if (!is_collective(op)) continue;
-      const Collective collective = collective_of(op);
-      const bool is_part = collective.kind == CollectiveKind::AllGather       ? op.inputs[0] == id
-                           : collective.kind == CollectiveKind::ReduceScatter ? op.outputs[0] == id
-                                                                              : false;
-      if (!is_part) continue;
+    if (const OpId exchange = split.exchanges[id]; exchange.valid()) {
+      const Op& op = split.graph[exchange];
+      const ir::ReplicaGroup group = collective_of(op).group;
       buffer.type = split.graph[op.inputs[0] == id ? op.outputs[0] : op.inputs[0]].type;
-      buffer.group = collective.group;
-      buffer.shards = group_size(collective.group, program_.replicas);
+      buffer.group = group;
+      buffer.shards = group_size(group, program_.replicas);
     }
     return entry->second = append(program_, std::move(buffer));
   }
