@@ -1,3 +1,6 @@
+// Candidates are tried one after the other where numbers are computed, and side by side, the longest first,
+// where they are clocked alone. What an Error says of one becomes its refusal; any other fault ends them all.
+// Of what they leave, the best one's Program alone is kept.
 #include "executor/compare/trial.h"
 
 #include <algorithm>

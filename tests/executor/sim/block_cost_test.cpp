@@ -4,6 +4,7 @@
 
 #include "executor/device/presets.h"
 #include "executor/sim/op_cost.h"
+#include "ir/annotation.h"
 #include "ir/error.h"
 #include "ir/training.h"
 #include "tests/support/graph_text.h"
@@ -66,6 +67,38 @@ TEST(BlockCost, NamesTheOpWhoseSizeOnlyARunTells) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "node 'y' (NonZero): the size of int64[1,?] is known only by a run");
   }
+}
+
+// A block of two ops, of these nodes and movements.
+executor::Block copies_of(std::vector<std::string> nodes, std::vector<std::int64_t> movements) {
+  executor::Block block = block_of("g (float[8] x) => (float[8] y) { p = Neg(x) y = Exp(p) }");
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    block.graph.ops[i].name = nodes[i];
+    ir::set_attribute(block.graph.ops[i], ir::kMovement, movements[i]);
+  }
+  return block;
+}
+
+TEST(BlockCosts, AreThoughtOutOnceForBlocksThatAreEqualButForNames) {
+  device::Device gpu = *device::find_preset("a100-80");
+  gpu.dispatch_seconds = 1;
+  BlockCosts costs(gpu, Outlining::On);
+  const executor::Block first = copies_of({"a", "b"}, {3, 4});
+  const executor::Block second = copies_of({"c", "d"}, {7, 6});
+  EXPECT_EQ(&costs.of(first, gpu.tiles), &costs.of(second, gpu.tiles));
+  EXPECT_NE(&costs.of(first, gpu.tiles), &costs.of(first, 1));
+}
+
+TEST(BlockCosts, AreThoseOfBlocksWhoseOpsBelongTogetherInOtherWays) {
+  device::Device gpu = *device::find_preset("a100-80");
+  gpu.dispatch_seconds = 1;
+  BlockCosts costs(gpu, Outlining::On);
+  const executor::Block apart = copies_of({"a", "b"}, {3, 4});
+  const executor::Block together = copies_of({"a", "b"}, {3, 3});
+  const executor::Block one_node = copies_of({"a", "a"}, {3, 4});
+  EXPECT_EQ(costs.of(apart, gpu.tiles).dispatch_seconds, 2);
+  EXPECT_EQ(costs.of(together, gpu.tiles).dispatch_seconds, 1);
+  EXPECT_NE(&costs.of(apart, gpu.tiles), &costs.of(one_node, gpu.tiles));
 }
 
 TEST(OpSeconds, OfAnUnknownSizeIsZero) {
