@@ -295,7 +295,7 @@ ManyTransfers::ManyTransfers(const Device& device, const std::vector<ProcessorTr
   for (std::size_t i = 0; i < hops_.size(); ++i)
     hops_[i].link = static_cast<int>(std::ranges::lower_bound(ascending, links[i]) - ascending.begin());
   for (const LinkId& link : ascending) loads_.push_back({link});
-  is_loaded_.resize(loads_.size(), 0);
+  loaded_ = Touched(loads_.size());
 }
 
 ExchangeCost ManyTransfers::cost(std::span<const int> places) {
@@ -307,17 +307,16 @@ ExchangeCost ManyTransfers::cost(std::span<const int> places) {
       LinkLoad& load = loads_[hops_[i].link];
       load.bytes += way.bytes;
       load.seconds += hops_[i].seconds;
-      is_loaded_[hops_[i].link] = 1;
+      loaded_.touch(hops_[i].link);
     }
   }
   ExchangeCost result;
-  for (std::size_t i = 0; i < loads_.size(); ++i) {
-    if (is_loaded_[i] == 0) continue;
-    result.links.push_back(loads_[i]);
-    result.seconds = std::max(result.seconds, loads_[i].seconds);
-    loads_[i] = {loads_[i].link};
-    is_loaded_[i] = 0;
-  }
+  loaded_.take([&](int place) {
+    LinkLoad& load = loads_[place];
+    result.links.push_back(load);
+    result.seconds = std::max(result.seconds, load.seconds);
+    load = {load.link};
+  });
   result.seconds += latency;
   return result;
 }

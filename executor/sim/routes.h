@@ -12,6 +12,7 @@
 
 #include "executor/device/device.h"
 #include "executor/program.h"
+#include "executor/sim/touched.h"
 
 namespace podium::sim {
 
@@ -100,7 +101,7 @@ class ManyTransfers {
   std::vector<Way> ways_;        ///< of each transfer
   std::vector<Hop> hops_;        ///< way by way
   std::vector<LinkLoad> loads_;  ///< in the order of LinkId
-  std::vector<char> is_loaded_;  ///< by place in loads_
+  Touched loaded_;               ///< places in loads_
 };
 
 /// The time of a collective between `members`, one processor of each replica of a group: a ring in both

@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "executor/sim/loop_parts.h"
+#include "executor/sim/touched.h"
 #include "executor/slots.h"
 
 namespace podium::sim {
@@ -390,7 +391,8 @@ class TaskMaker {
   struct InParts {
     InParts(const Task& whole, const TaskMaker& maker)
         : acting(std::get<executor::CopyBetweenProcessors>(whole.step->action)),
-          used(whole.lanes.size(), -1) {
+          bytes_of_lanes(whole.lanes.size(), 0),
+          used(whole.lanes.size()) {
       for (const executor::Transfer& one : whole.transfers)
         lanes.push_back({place_of(whole, maker.lane(one.from)), place_of(whole, maker.lane(one.to))});
     }
@@ -403,15 +405,17 @@ class TaskMaker {
       add(lanes[transfer].from, sent);
       add(lanes[transfer].to, received);
     }
-    void add(int lane, std::int64_t bytes) { used[lane] = std::max<std::int64_t>(used[lane], 0) + bytes; }
+    void add(int lane, std::int64_t bytes) {
+      used.touch(lane);
+      bytes_of_lanes[lane] += bytes;
+    }
     /// Those in use, which are free afterwards.
     void take_lanes(const Task& whole, std::vector<LaneUse>& uses) {
       uses.clear();
-      for (std::size_t i = 0; i < used.size(); ++i) {
-        if (used[i] < 0) continue;
-        uses.push_back({whole.lanes[i].processor, whole.lanes[i].lane, used[i]});
-        used[i] = -1;
-      }
+      used.take([&](int lane) {
+        const LaneUse& of = whole.lanes[lane];
+        uses.push_back({of.processor, of.lane, std::exchange(bytes_of_lanes[lane], 0)});
+      });
     }
 
     struct Ends {
@@ -419,8 +423,9 @@ class TaskMaker {
       int to = 0;
     };
     executor::Acting acting;
-    std::vector<Ends> lanes;         ///< of each transfer
-    std::vector<std::int64_t> used;  ///< bytes by lane, -1 where no transfer uses it
+    std::vector<Ends> lanes;  ///< of each transfer
+    std::vector<std::int64_t> bytes_of_lanes;
+    Touched used;  ///< places in the whole's lanes
   };
 
   const Program& program_;
