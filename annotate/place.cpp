@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "annotate/spots.h"
+#include "ir/ops/group_exchange.h"
 
 namespace podium::annotate {
 namespace {
@@ -20,9 +21,15 @@ int close_up_stages(AllSpots& spots) {
   return std::max<int>(stages.size(), 1);
 }
 
-int processors_of(const AllSpots& spots, const Request& request) {
+// A processor may have no op but its part in what a group exchanges.
+int processors_of(const ir::Graph& graph, const AllSpots& spots, const Request& request) {
   int highest = has_phases(request) ? request.phase_stages - 1 : 0;
-  for (const Spot& spot : spots) highest = std::max(highest, spot.processor);
+  for (ir::OpId id : graph.op_ids()) {
+    highest = std::max(highest, spots[id].processor);
+    if (!ir::exchanges_in_group(graph[id])) continue;
+    for (std::size_t member = 0; member < graph[id].inputs.size(); ++member)
+      highest = std::max(highest, ir::group_processor(graph[id], member));
+  }
   return std::max(highest + 1, request.processors);
 }
 
@@ -34,7 +41,7 @@ ir::Placement place(const ir::Graph& graph, const Metadata& metadata, const Requ
   const bool moves_updates = request.accumulates || has_phases(request);
   check_order(graph, spots, moves_updates ? outer_ops(graph) : ir::IdMap<ir::OpId, bool>{});
   ir::Placement placement;
-  placement.processors = processors_of(spots, request);
+  placement.processors = processors_of(graph, spots, request);
   placement.stages = close_up_stages(spots);
   placement.phases = has_phases(request) ? request.phases : 1;
   placement.ops.reserve(spots.size());

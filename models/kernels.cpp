@@ -24,14 +24,21 @@ BuiltModel product(const Recipe& recipe) {
   return net.finish(20);
 }
 
-// Images of `image` pixels each way, whose size the convolution keeps.
+// Images of `image` pixels each way, whose size a convolution keeps at a stride of 1. `layers` of them follow
+// each other.
 BuiltModel convolution(const Recipe& recipe) {
   Net net(recipe);
   const std::int64_t channels = recipe.number("channels");
   const std::int64_t image = recipe.number("image");
   const std::int64_t kernel = recipe.number("kernel");
-  const ValueId x = net.input("x", DataType::Float, {recipe.number("batch"), channels, image, image});
-  net.output(net.convolution("conv", x, channels, recipe.number("filters"), kernel, 1, kernel / 2), "y");
+  const std::int64_t filters = recipe.number("filters");
+  const std::int64_t stride = recipe.number("stride");
+  ValueId y = net.input("x", DataType::Float, {recipe.number("batch"), channels, image, image});
+  for (std::int64_t layer = 0; layer < recipe.number("layers"); ++layer) {
+    y = net.convolution(layer == 0 ? "conv" : fmt::format("conv{}", layer), y,
+                        layer == 0 ? channels : filters, filters, kernel, stride, kernel / 2);
+  }
+  net.output(y, "y");
   return net.finish(20);
 }
 
@@ -97,12 +104,14 @@ std::vector<ModelSpec> kernel_models() {
   return {
       {"product", "one matrix product", {batch, rows, {"inner", "1024", "columns of x"}, columns}, product},
       {"convolution",
-       "one convolution",
-       {batch,
+       "one convolution, or more",
+       {{"layers", "1", "one after the other"},
+        batch,
         {"channels", "64", "of x"},
         {"filters", "64", "channels of the result"},
         {"image", "56", "height and width in pixels"},
-        {"kernel", "3", "height and width of a filter, an odd number"}},
+        {"kernel", "3", "height and width of a filter, an odd number"},
+        {"stride", "1", "pixels from one window to the next"}},
        convolution},
       {"triad", "a + s b", {{"size", "1048576", "elements"}}, triad},
       {"weight",

@@ -2,12 +2,13 @@
 // which what is known already has been taken away. In this order:
 //   call, launch     a run of one tiny op and of chains of them
 //   product          the fastest of three cubes; what a short one, one with few inner elements and those of
-//   an
-//                    operand that is no constant take beside
-//   convolution      its rate by that of products
-//   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the memory's rate,
-//   those
-//                    that come at twice that rate or more are in the cache
+//                    an operand that is no constant take beside
+//   convolution      what layers add to a net of two, of 5 x 5 and, for Winograd's way, of 3 x 3 pixels, by
+//   the
+//                    rate of products
+//   memory           one row by weights that no cache holds: they are read once. Then a + s b over working
+//                    sets from 192 KiB to 192 MiB: what comes at twice the rate of the largest or more is in
+//                    the cache
 //   vectors          GELU of rows that the cache holds
 //   spread           what a product of middle size takes longer than its share of all threads' rate
 // The clock is a unit, not a fact: with 1 GHz a rate per cycle is one per nanosecond.
@@ -131,9 +132,25 @@ class Calibration {
   }
 
   void measure_convolutions() {
-    const ProbeTime convolution = time_({"convolution", {{"batch", "4"}}});
-    const double taken = convolution.seconds - device_.host_call_seconds - launch() - device_.spread_seconds;
-    device_.convolution_share = convolution.flop / 2 / std::max(taken, 1e-9) / rate_;
+    device_.convolution_share = share_of_convolutions("64", "28", "5");
+    // Of two sizes of images, between which the others lie.
+    device_.winograd_share =
+        std::sqrt(share_of_convolutions("64", "56", "3") * share_of_convolutions("128", "28", "3"));
+  }
+  // Of layers inside of a net: at its ends images are brought into the kernels' order and back.
+  double share_of_convolutions(const char* channels, const char* image, const char* kernel) const {
+    const auto layers = [&](const char* count) {
+      return time_({"convolution",
+                    {{"layers", count},
+                     {"channels", channels},
+                     {"filters", channels},
+                     {"image", image},
+                     {"kernel", kernel}}});
+    };
+    const ProbeTime few = layers("2");
+    const ProbeTime many = layers("6");
+    const double launches = 4 * (launch() + device_.spread_seconds);
+    return (many.flop - few.flop) / 2 / std::max(many.seconds - few.seconds - launches, 1e-9) / rate_;
   }
 
   void measure_memory() {
@@ -150,18 +167,25 @@ class Calibration {
       if (taken > 2 * device_.spread_seconds) taken -= device_.spread_seconds;
       points.push_back({bytes, bytes / taken});
     }
-    const double memory = points.back().rate;
+    const double largest = points.back().rate;
     double bytes_in_cache = 0;
     double seconds_in_cache = 0;
     for (const Point& point : points) {
-      if (point.rate < 2 * memory) continue;
+      if (point.rate < 2 * largest) continue;
       device_.cache_bytes = std::llround(point.bytes);
       bytes_in_cache += point.bytes;
       seconds_in_cache += point.bytes / point.rate;
     }
-    if (bytes_in_cache > 0) device_.cache_speed = bytes_in_cache / seconds_in_cache / memory;
+    const double memory = std::max(largest, rate_of_weights());
+    if (bytes_in_cache > 0) device_.cache_speed = std::max(1.0, bytes_in_cache / seconds_in_cache / memory);
     device_.exchange_bytes_per_cycle = memory / kHertz / machine_.threads;
     device_.copy_bytes_per_cycle = device_.exchange_bytes_per_cycle;
+  }
+
+  double rate_of_weights() const {
+    constexpr double kSide = 8192;
+    const double taken = kernel_seconds({"product", {{"rows", "1"}, {"inner", "8192"}, {"columns", "8192"}}});
+    return kSide * kSide * kElementBytes / std::max(taken - device_.spread_seconds, 1e-9);
   }
 
   void measure_vectors() {
@@ -192,8 +216,8 @@ class Calibration {
 }  // namespace
 
 std::size_t probe_count() {
-  // Tiny op, halves, short product, few inner elements, packing, convolution, GELU.
-  constexpr std::size_t kSingle = 7;
+  // Tiny op, halves, short product, few inner elements, packing, six nets of convolutions, weights, GELU.
+  constexpr std::size_t kSingle = 13;
   return kChains.size() + kCubes.size() + kTriads.size() + kSingle;
 }
 

@@ -67,9 +67,12 @@ struct Device {
   double matrix_fill = 0;           ///< shared memory: inner elements that it takes to fill a unit
   double matrix_tile_exponent = 0;  ///< shared memory: rate of a piece ~ (its area / 128 x 128) to this power
   double convolution_share = 1;     ///< of the rate of products that convolutions keep up
-  double attention_share = 0;       ///< of the matrix rate in one kernel of attention; 0: there is none
-  double sustained_share = 1;       ///< of both rates in training: what the limit of power leaves for hours
-  double rate_spread = 0;  ///< standard deviation of processors' matrix rates; the slowest sets the pace
+  /// The same of those of 3 x 3 at a stride of 1 whose weights are known, by Winograd's way, which takes
+  /// fewer multiply-adds than are counted; 0: there is none.
+  double winograd_share = 0;
+  double attention_share = 0;  ///< of the matrix rate in one kernel of attention; 0: there is none
+  double sustained_share = 1;  ///< of both rates in training: what the limit of power leaves for hours
+  double rate_spread = 0;      ///< standard deviation of processors' matrix rates; the slowest sets the pace
   Rearrangement rearrangement = {};
   Fusion fusion = Fusion::Nodes;
   std::int64_t cache_bytes = 0;  ///< of the last level between the units and shared memory

@@ -207,7 +207,8 @@ Device read_device(const std::string& name) {
     if (device.name.empty()) device.name = name;
     return device;
   } catch (const Error& error) {
-    throw error.at(file);
+    if (file == name) throw error.at(file);
+    throw Error("device '{}': {}: {}; podium calibrate writes it anew", name, file, error.what());
   }
 }
 

@@ -42,6 +42,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"matrixFill", Unused, Fit},
     {"matrixTileExponent", Unused, Fit},
     {"convolutionShare", Unused, Unused},
+    {"winogradShare", Unused, Unused},
     {"attentionShare", Unused, Fit},
     {"sustainedShare", Unused, Unused},
     {"rateSpread", Unused, Study},

@@ -118,6 +118,8 @@ void ReplicaMemory::fill(const Slot& slot, int iteration, const Datum& value) {
 
 void ReplicaMemory::free(const Slot& slot, int iteration) { empty(cell(slot, iteration)); }
 
-MemoryPool& ReplicaMemory::pool(const Slot& slot) { return pools_[(*program_)[slot.buffer].processor]; }
+MemoryPool& ReplicaMemory::pool(const Slot& slot) {
+  return pools_[ir::checked_index((*program_)[slot.buffer].processor, pools_.size())];
+}
 
 }  // namespace podium::numeric

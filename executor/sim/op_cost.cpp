@@ -82,14 +82,37 @@ bool packs_weights(const TypedOp& op) {
   return op.op.spec->factors.has_value() && op.constant(op.op.spec->factors->right) == nullptr;
 }
 
+// As libraries choose: enough channels and tiles of 4 x 4 results, which are the rows of its products, and
+// weights that are transformed before the first run.
+bool goes_by_winograd(const TypedOp& op, const Device& device) {
+  constexpr std::int64_t kSide = 3;
+  constexpr std::int64_t kLeastChannels = 16;
+  constexpr std::int64_t kTile = 4;
+  constexpr std::int64_t kLeastTiles = 16;
+  if (device.winograd_share == 0 || !op.op.is("Conv") || packs_weights(op)) return false;
+  const ir::Dims& weights = op.dims(1);
+  const auto are_ones = [&](const char* name) {
+    const auto* given = op.get_if<ir::IntList>(name);
+    return given == nullptr || std::ranges::all_of(*given, [](std::int64_t one) { return one == 1; });
+  };
+  if (weights.size() != 4) return false;
+  const ir::Dims& results = op.output(0).dims;
+  const auto tiles_along = [&](std::size_t axis) { return (results[axis] + kTile - 1) / kTile; };
+  return results[0] * tiles_along(2) * tiles_along(3) >= kLeastTiles && weights[2] == kSide &&
+         weights[3] == kSide && weights[0] >= kLeastChannels && weights[1] >= kLeastChannels &&
+         op.get_int("group") == 1 && are_ones("strides") && are_ones("dilations");
+}
+
 MatrixUnit unit_for(const TypedOp& op, double width, const Device& device, int tiles) {
   MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
   const double share = available_memory(op).value_or(kAvailableMemory);
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
   const ir::Category category = op.op.spec->category;
-  if (category == ir::Category::Convolution || category == ir::Category::WeightGradient)
-    unit.multiply_adds_per_cycle *= device.convolution_share;
-  if (!device.synchronous && !packs_weights(op)) unit.weights_cycles = 0;
+  const bool makes_weights = category == ir::Category::WeightGradient;
+  if (category == ir::Category::Convolution || makes_weights)
+    unit.multiply_adds_per_cycle *=
+        goes_by_winograd(op, device) ? device.winograd_share : device.convolution_share;
+  if (!device.synchronous && !packs_weights(op) && !makes_weights) unit.weights_cycles = 0;
   return unit;
 }
 
@@ -123,6 +146,14 @@ double delivered_bytes(const RepeatedProduct& each, double width, const Device& 
 
 // As vector instructions, one for each vector of multiply-adds, which loads what it needs beside.
 OpCost product_on_vectors(const Product& product, double width, const Device& device, int tiles) {
+  if (device.kind == device::ProcessorKind::Cpu) {
+    // The vectors are what multiplies matrices, at half of its rate where each multiply-add needs a load.
+    const double rate = matrix_unit(device, tiles, width).multiply_adds_per_cycle / 2;
+    OpCost cost;
+    cost.seconds = roofline_seconds(device, tiles, multiply_adds(product) / rate / tiles,
+                                    stored_bytes(product, width), 1);
+    return cost;
+  }
   const double left = product.count * product.rows * product.inner * product.stored_share * width;
   VectorWork work{.flop = multiply_adds(product), .element_bytes = width, .received_bytes = left / tiles};
   if (!device.synchronous) work.bytes = stored_bytes(product, width);
@@ -158,7 +189,11 @@ OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
   if (has_matrix_unit(op.element(0))) {
-    cost = product_on_matrix_units(each, unit_for(op, width, device, tiles), device);
+    MatrixUnit unit = unit_for(op, width, device, tiles);
+    // Of a gradient of weights the result is brought into another order, not the second operand.
+    if (op.op.spec->category == ir::Category::WeightGradient)
+      unit.weights_cycles *= product.rows / product.inner;
+    cost = product_on_matrix_units(each, unit, device);
     cost.matrix_flop = flop;
   }
   if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {

@@ -33,7 +33,15 @@ constexpr int kMostSplits = 16;  // of the inner dimension, where there are fewe
 constexpr double kPartialBytes = 4;
 constexpr double kGroupOfWeights = 16.0 * 64;  // as MatrixUnit counts them
 
-double tiled_cycles(const Product& product, const MatrixUnit& unit, const device::Device& device) {
+// Vectors of columns: rows and the inner dimension end where they end.
+double vector_cycles(const Product& product, const MatrixUnit& unit, const device::Device& device) {
+  constexpr double kVector = 16;
+  const double columns = kVector * std::ceil(product.columns / kVector);
+  const double inner = product.inner + device.matrix_fill;
+  return product.count * product.rows * columns * inner / unit.multiply_adds_per_cycle / unit.tiles;
+}
+
+double piece_cycles(const Product& product, const MatrixUnit& unit, const device::Device& device) {
   double best = 0;
   for (const Piece& piece : kPieces) {
     const double pieces =
@@ -53,8 +61,14 @@ double tiled_cycles(const Product& product, const MatrixUnit& unit, const device
       if (best == 0 || cycles < best) best = cycles;
     }
   }
+  return best;
+}
+
+double tiled_cycles(const Product& product, const MatrixUnit& unit, const device::Device& device) {
+  const bool has_vectors = device.kind == device::ProcessorKind::Cpu;
   const double groups = product.count * product.inner * product.columns / kGroupOfWeights;
-  return best + groups * unit.weights_cycles / unit.tiles;
+  return (has_vectors ? vector_cycles : piece_cycles)(product, unit, device) +
+         groups * unit.weights_cycles / unit.tiles;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/ops/group_exchange.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/refusal.h"
 
@@ -47,6 +48,16 @@ TEST(Place, OpsWithoutAnnotationFollowTheLastProducerElseTheFirstConsumer) {
   EXPECT_EQ(spots(graph, placement), "a 0/0/0, b 1/1/0, c 0/2/0, d 1/1/0, y 0/2/0");
   EXPECT_EQ(placement.processors, 2);
   EXPECT_EQ(placement.stages, 3);
+}
+
+// Processor 2 gets all of y, which it has no op for.
+TEST(Place, CountsTheMembersOfWhatAGroupExchanges) {
+  ir::Graph graph = graph_of(
+      "g (float[2] x, float[2] z) => (float[2] y) { a = Relu<__ipu_number=1> (x) y = Add<__ipu_number=1> (a, z) }");
+  ir::Op& gather = graph.ops.back();
+  gather.spec = ir::find_op("podium", ir::kGroupAllReduce);
+  ir::set_attribute(gather, ir::kGroupProcessors, ir::IntList{1, 2});
+  EXPECT_EQ(place(graph, {}, {.mode = Mode::Manual}).processors, 3);
 }
 
 TEST(Place, WithoutPipeliningStagesAreDropped) {

@@ -22,12 +22,13 @@ using testing::TemporaryFolder;
 
 // Two threads: 100 GFMA/s each, 20 GB/s together, a cache of 3 MB at 80 GB/s, 5 us to wake both.
 device::Device known_machine() {
-  return device::parse_device(R"({"base": "a100-80", "name": "known", "processors": 1, "tiles": 2,
+  return device::parse_device(
+      R"({"base": "a100-80", "name": "known", "processorKind": "cpu", "processors": 1, "tiles": 2,
     "tileMemoryBytes": 8000000000, "clockHertz": 1e9, "matrixHalfHalf": 50, "matrixHalfSingle": 50,
     "matrixSingle": 100, "matrixQuarter": 100, "vectorBytesPerCycle": 60, "exchangeBytesPerCycle": 10,
     "phaseOverheadCycles": 300, "matrixOverheadHalfCycles": 200, "matrixOverheadSingleCycles": 200,
     "matrixWeightsSingleCycles": 400, "matrixShare": 1, "matrixFill": 4, "matrixTileExponent": 0,
-    "convolutionShare": 0.5, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 3200000, "cacheSpeed": 4,
+    "convolutionShare": 0.5, "winogradShare": 1.5, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 3200000, "cacheSpeed": 4,
     "spreadSeconds": 5e-6, "hostCallSeconds": 1e-6, "hostLoadBytesPerSecond": 1e15, "hostLoadLatencySeconds": 0,
     "hostStoreBytesPerSecond": 1e15, "hostStoreLatencySeconds": 0, "streamingLoadBytesPerSecond": 1e15,
     "streamingStoreBytesPerSecond": 1e15, "streamingLoadLatencySeconds": 0, "streamingStoreLatencySeconds": 0})");
@@ -54,6 +55,7 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.matrix.single, 100, 5);
   EXPECT_NEAR(found.matrix.half_single, 50, 5);
   EXPECT_NEAR(found.convolution_share, 0.5, 0.05);
+  EXPECT_NEAR(found.winograd_share, 1.5, 0.15);
   EXPECT_NEAR(found.exchange_bytes_per_cycle, 10, 0.5);
   EXPECT_NEAR(found.cache_speed, 4, 0.5);
   EXPECT_EQ(found.cache_bytes, 3 * 4 << 18);        // the largest working set asked for that is below 3.2 MB
@@ -116,7 +118,9 @@ TEST(CalibrateCommand, MakesTheHostKnownForOneThreadAndForAll) {
   folder.write("podium/host-1.json", "{}");
   const ProgramResult spoilt = run_program(run + " --threads 1", cache);
   EXPECT_EQ(spoilt.status, 1);
-  EXPECT_THAT(spoilt.err, HasSubstr(folder.file("podium/host-1.json") + ": field 'processors' is missing"));
+  EXPECT_EQ(spoilt.err, "error: device 'host-1': " + folder.file("podium/host-1.json") +
+                            ": field 'processors' is missing: give it, or 'base', the name of a preset; podium "
+                            "calibrate writes it anew\n");
 }
 
 TEST(CalibrateCommand, TakesNoModel) {

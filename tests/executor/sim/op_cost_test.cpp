@@ -1,5 +1,6 @@
 #include "executor/sim/op_cost.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -443,6 +444,29 @@ TEST(OpCost, OfAConvolutionGoesWithItsShareOfTheRateOfProducts) {
   device.convolution_share = 0.25;
   EXPECT_GT(cost_of(conv, device).seconds, 3 * before);
   EXPECT_EQ(cost_of(product, device).seconds, beside);
+}
+
+// Of 3 x 3 pixels at a stride of 1, over enough channels, with weights that are known before the run.
+TEST(OpCost, OfAConvolutionByWinogradGoesWithItsOwnShare) {
+  const auto seconds = [](const std::string& attributes, int channels, bool known, double share) {
+    ir::Graph graph =
+        graph_of(fmt::format("g (float[8, {0}, 56, 56] x, float[{0}, {0}, 3, 3] w) => (y) "
+                             "{{ y = Conv <{1}> (x, w) }}",
+                             channels, attributes));
+    const ir::ValueId weights = graph.inputs[1];
+    if (known) graph[weights].constant = ir::Tensor(ir::DataType::Float, graph[weights].type.dims);
+    Device device = preset("a100-80");
+    device.winograd_share = share;
+    return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+  };
+  const auto is_slowed = [&](const std::string& attributes, int channels, bool known) {
+    return seconds(attributes, channels, known, 0.1) > 3 * seconds(attributes, channels, known, 0);
+  };
+  EXPECT_TRUE(is_slowed("pads = [1, 1, 1, 1]", 64, true));
+  EXPECT_FALSE(is_slowed("pads = [1, 1, 1, 1]", 64, false));
+  EXPECT_FALSE(is_slowed("strides = [2, 2]", 64, true));
+  EXPECT_FALSE(is_slowed("dilations = [2, 2]", 64, true));
+  EXPECT_FALSE(is_slowed("pads = [1, 1, 1, 1]", 8, true));
 }
 
 // On shared memory: weights that are known before the run lie packed.
