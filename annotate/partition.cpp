@@ -25,6 +25,8 @@
 #include "annotate/fit_part.h"
 #include "annotate/holdings.h"
 #include "annotate/op_steps.h"
+#include "annotate/pick_rows.h"
+#include "annotate/variable_parts.h"
 #include "ir/bodies.h"
 #include "ir/filled.h"
 #include "ir/infer.h"
@@ -53,7 +55,8 @@ class Partitioner {
         is_plain_output_(plain_outputs(whole)),
         plan_(plan),
         held_(whole_, plan, made_.training.graph),
-        planner_(whole, whole_, plan, held_) {}
+        planner_(whole, whole_, plan, held_),
+        variables_(whole, whole_, plan, held_, made_.training.graph) {}
 
   Partitioned run() {
     out().name = whole_.name;
@@ -79,6 +82,7 @@ class Partitioner {
     join_outputs();
     finish();
     made_.reshardings = held_.take_reshardings();
+    made_.variables = variables_.take_cut();
     return std::move(made_);
   }
 
@@ -111,15 +115,13 @@ class Partitioner {
   // ---- inputs and constants -----------------------------------------------------------------------------
 
   void hold_inputs() {
-    for (std::size_t i = 0; i < training_.variables.size(); ++i)
-      variable_of_.emplace(training_.variables[i].value, i);
     reduced_.insert(training_.reduced.begin(), training_.reduced.end());
     for (ValueId id : whole_.inputs) {
-      if (variable_of_.contains(id)) {
+      if (variables_.has(id)) {
         held_[id].is_undecided = true;
         held_[id].is_variable = true;
       } else {
-        held_[id].everywhere = add_whole(id);
+        held_[id].everywhere = variables_.add_whole(id);
       }
     }
     for (ValueId id : whole_.value_ids()) {
@@ -127,81 +129,12 @@ class Partitioner {
     }
   }
 
-  ValueId add_whole(ValueId id) {
-    const ValueId made = out().add_value(whole_[id].name, type(id));
-    out()[made] = whole_[id];
-    return made;
-  }
-
-  bool is_variable(ValueId id) const { return variable_of_.contains(id); }
-  const ir::Variable& variable(ValueId id) const { return training_.variables[variable_of_.at(id)]; }
-
-  // A state or accumulator lies as its weight does, on the first device that has each part.
-  void decide_state(ValueId id) {
-    const ir::Variable& state = variable(id);
-    const Held& weight = held_[state.weight];
-    Held& held = held_[id];
-    held.is_undecided = false;
-    held.on.resize(plan_.devices);
-    if (weight.everywhere.valid() || weight.is_undecided || type(id).dims != type(state.weight).dims) {
-      held.on[0] = Piece{add_whole(id), whole_box(type(id).dims)};
-      parts_[id] = {*held.on[0]};
-      return;
-    }
-    std::set<Box> seen;
-    for (int device = 0; device < plan_.devices; ++device) {
-      const auto& of_weight = weight.on[device];
-      if (of_weight && seen.insert(of_weight->box).second)
-        held.on[device] = add_part(id, of_weight->box, device);
-    }
-    note_cut(id);
-  }
-
-  // A part of a variable is a variable of its own. Devices ask in ascending order.
-  Piece add_part(ValueId id, const Box& box, int device) {
-    std::vector<Piece>& parts = parts_[id];
-    const auto [entry, is_new] = part_of_box_.try_emplace({id, box}, parts.size());
-    if (!is_new) return parts[entry->second];
-    const std::string name = fmt::format("{}/part{}", whole_[id].name, parts.size());
-    const ValueId made = out().add_value(name, Type::tensor(type(id).element, dims_of(box)));
-    first_device_.emplace(made, device);
-    parts.push_back({made, box});
-    return parts.back();
-  }
-
-  void note_cut(ValueId id) {
-    CutVariable cut{.name = whole_[id].name, .type = type(id), .parts = {}};
-    for (const Piece& part : parts_[id]) cut.parts.push_back({out()[part.value].name, part.box});
-    made_.variables.push_back(std::move(cut));
-  }
-
-  // A weight, or a constant, is cut as its first reader wants it.
-  void decide(ValueId id, const Boxes& wanted) {
-    Held& held = held_[id];
-    held.is_undecided = false;
-    const Box all = whole_box(type(id).dims);
-    const bool is_cut =
-        std::ranges::any_of(wanted, [&](const auto& box) { return box.has_value() && *box != all; });
-    const bool is_constant = !is_variable(id);
-    if (!is_cut || is_constant) {
-      held.everywhere = add_whole(id);
-      if (!is_constant) parts_[id] = {{held.everywhere, all}};
-      return;
-    }
-    held.on.resize(plan_.devices);
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (wanted[device] && elements_of(*wanted[device]) > 0)
-        held.on[device] = add_part(id, *wanted[device], device);
-    }
-    note_cut(id);
-  }
-
   // ---- ops ----------------------------------------------------------------------------------------------
 
   void add_op(const Op& op) {
     const TypedOp typed(whole_, op);
     for (ValueId id : inputs_of(op)) {
-      if (held_[id].is_undecided && is_variable(id) && variable(id).weight.valid()) decide_state(id);
+      if (held_[id].is_undecided && variables_.is_state(id)) variables_.decide_state(id);
     }
     if (is_cut_along_steps(op)) return add_steps(op);
     OpCut cut = planner_.plan_cut(op, typed);
@@ -218,7 +151,7 @@ class Partitioner {
       if (!type(id).is_static() && held_[id].everywhere == ir::kNoValue && !is_only_on_first(id))
         refuse_unknown(whole_, id, "size");
       const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
-      if (held_[id].is_undecided) decide(id, boxes_to_hold(cut, i, type(id).dims));
+      if (held_[id].is_undecided) variables_.decide(id, boxes_to_hold(cut, i, type(id).dims));
       make_views(id, wanted, context_of(op));
       inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
@@ -353,7 +286,7 @@ class Partitioner {
       for (int device = 0; device < plan_.devices; ++device) {
         if (!firsts[device] && is_one_of(op, kAdds)) wanted[device].reset();
       }
-      if (held_[id].is_undecided) decide(id, wanted);
+      if (held_[id].is_undecided) variables_.decide(id, wanted);
       inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
     Held& result = held_[op.outputs[0]];
@@ -457,7 +390,7 @@ class Partitioner {
     }
     fit_part(part, typed, cut, device, boxes, held_);
     if (picks_rows(op, cut)) {
-      hold(op.outputs[0], device, pick_rows(op, part, cut, device), boxes[0]);
+      hold(op.outputs[0], device, pick_rows(whole_, op, part, cut, device, held_, out()), boxes[0]);
       return;
     }
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
@@ -530,46 +463,6 @@ class Partitioner {
     return op.is("Gather") && cut.pieces() != Pieces::Parts;
   }
 
-  ValueId pick_rows(const Op& op, const Op& part, const OpCut& cut, int device) {
-    const Context context = context_of(op);
-    const Type& data = type(op.inputs[0]);
-    const std::int64_t axis = ir::normalized_axis(ir::attribute<std::int64_t>(op, "axis"), data.rank());
-    Ranges own;
-    for (std::size_t l = 0; l < cut.loops.size(); ++l) {
-      if (cut.loops[l].result == LoopResult::Summed && !cut.ranges[l].empty()) own = cut.ranges[l][device];
-    }
-    const auto number = [&](std::int64_t value) {
-      Tensor tensor = type(op.inputs[1]).element == ir::DataType::Int32
-                          ? Tensor::scalar(static_cast<std::int32_t>(value))
-                          : Tensor::scalar(value);
-      return out().add_constant(out().fresh_name("row"), std::move(tensor));
-    };
-    const auto make = [&](std::string_view name, std::vector<ValueId> inputs) {
-      return held_.call(name, std::move(inputs), device, context);
-    };
-    const ValueId given = part.inputs[1];
-    const ValueId index = make(
-        "Where", {make("Less", {given, number(0)}), make("Add", {given, number(data.dims[axis])}), given});
-    ValueId is_own;
-    ValueId place = number(0);
-    std::int64_t before = 0;
-    for (const IndexRange& range : own) {
-      const ValueId is_here = make("And", {make("GreaterOrEqual", {index, number(range.begin)}),
-                                           make("Less", {index, number(range.end)})});
-      is_own = is_own.valid() ? make("Or", {is_own, is_here}) : is_here;
-      place = make("Where", {is_here, make("Sub", {index, number(range.begin - before)}), place});
-      before += range.end - range.begin;
-    }
-    const ValueId rows = held_.call("Gather", {part.inputs[0], place}, device, context, {{"axis", axis}});
-    ir::Dims dims = out()[is_own].type.dims;
-    dims.insert(dims.end(), data.rank() - axis - 1, 1);
-    const ValueId mask = make("Reshape", {is_own, held_.ints(dims)});
-    const ValueId zero = out().add_constant(out().fresh_name("zero"), ir::zeros(data.element, {}));
-    const ValueId picked = make("Where", {mask, rows, zero});
-    out()[picked].name = out().fresh_part_name(whole_[op.outputs[0]].name);
-    return picked;
-  }
-
   // Brings outputs into the form that the node says. What replicas reduce is summed up first.
   void shape_outputs(const Op& op) {
     for (const OperandSharding& said : planner_.said_of(op)) {
@@ -585,20 +478,14 @@ class Partitioner {
 
   // ---- what the training says of the graph --------------------------------------------------------------
 
-  // The parts of a variable; a variable that no op reads is whole.
-  const std::vector<Piece>& parts_of(ValueId id) {
-    if (held_[id].is_undecided) decide(id, Boxes(plan_.devices));
-    return parts_.at(id);
-  }
-
   void finish() {
     ir::Training& made = made_.training;
     for (std::size_t i = 0; i < whole_.inputs.size(); ++i) {
       const ValueId id = whole_.inputs[i];
       std::vector<ValueId> own{held_[id].everywhere};
-      if (is_variable(id)) {
+      if (variables_.has(id)) {
         own.clear();
-        for (const Piece& part : parts_of(id)) own.push_back(part.value);
+        for (const Piece& part : variables_.parts_of(id)) own.push_back(part.value);
       }
       out().inputs.insert(out().inputs.end(), own.begin(), own.end());
       if (!training_.input_axes.empty())
@@ -610,7 +497,7 @@ class Partitioner {
     made.reduces_by_mean = training_.reduces_by_mean;
     for (ir::HyperParameter one : training_.hyper_parameters) {
       one.value = held_[one.value].everywhere;
-      if (one.weight.valid()) one.weight = parts_of(one.weight).front().value;
+      if (one.weight.valid()) one.weight = variables_.parts_of(one.weight).front().value;
       made.hyper_parameters.push_back(one);
     }
     made.slices = training_.slices;
@@ -643,7 +530,7 @@ class Partitioner {
   }
 
   void add_variable(const ir::Variable& variable) {
-    for (const Piece& part : parts_of(variable.value)) {
+    for (const Piece& part : variables_.parts_of(variable.value)) {
       ir::Variable own = variable;
       own.value = part.value;
       if (variable.initial.defined()) {
@@ -651,9 +538,7 @@ class Partitioner {
                                                                        : cut_out(variable.initial, part.box);
       }
       if (variable.weight.valid()) {
-        const std::vector<Piece>& weights = parts_of(variable.weight);
-        const auto of_box = part_of_box_.find({variable.weight, part.box});
-        own.weight = weights[of_box == part_of_box_.end() ? 0 : of_box->second].value;
+        own.weight = variables_.part_with(variable.weight, part.box).value;
       }
       made_.training.variables.push_back(std::move(own));
     }
@@ -671,7 +556,7 @@ class Partitioner {
     for (const ir::Update& update : training_.updates) {
       if (update.output != index) continue;
       is_update = true;
-      for (const Piece& part : parts_of(update.variable)) {
+      for (const Piece& part : variables_.parts_of(update.variable)) {
         made.updates.push_back({part.value, out().outputs.size(), update.outer});
         add(updated(id, update, part));
       }
@@ -683,11 +568,10 @@ class Partitioner {
 
   // What a part of a variable becomes, on the device that computes it.
   ValueId updated(ValueId id, const ir::Update& update, const Piece& part) {
-    if (held_[id].is_undecided) decide(id, Boxes(plan_.devices));
-    const auto first = first_device_.find(part.value);
-    const int device = first == first_device_.end() ? 0 : first->second;
+    if (held_[id].is_undecided) variables_.decide(id, Boxes(plan_.devices));
     held_.set_node({}, held_[id].place);
-    return held_.bring(id, device, part.box, update.outer ? Context::Update : Context::MicroBatch);
+    return held_.bring(id, variables_.first_device(part.value), part.box,
+                       update.outer ? Context::Update : Context::MicroBatch);
   }
 
   // Outputs are put together in the stage and phase in which they are made: ops behind these are brought
@@ -698,7 +582,7 @@ class Partitioner {
 
   // All of a value on one device, under its own name.
   ValueId output(ValueId id) {
-    if (held_[id].is_undecided) decide(id, Boxes(plan_.devices));
+    if (held_[id].is_undecided) variables_.decide(id, Boxes(plan_.devices));
     if (held_[id].everywhere.valid()) return held_[id].everywhere;
     Boxes wanted(plan_.devices);
     int device = 0;
@@ -728,10 +612,7 @@ class Partitioner {
   Partitioned made_;
   Holdings held_;
   CutPlanner planner_;
-  std::map<ValueId, std::size_t> variable_of_;                  ///< an input's place in Training::variables
-  std::map<ValueId, std::vector<Piece>> parts_;                 ///< of variables that are decided
-  std::map<std::pair<ValueId, Box>, std::size_t> part_of_box_;  ///< places in parts_ of those that are cut
-  std::map<ValueId, int> first_device_;                         ///< that has a part
+  VariableParts variables_;
   std::set<ValueId> reduced_;
 };
 

@@ -40,6 +40,28 @@ const ir::Op* loss_op(const ir::Graph& graph, const std::string& loss) {
   return op;
 }
 
+template <class T>
+void count(Tally& tally, const Classes& classes, std::span<const T> scores, const ir::Tensor& labels) {
+  const ir::Tensor wanted = cast(labels, ir::DataType::Int64);
+  const auto answers = wanted.values<std::int64_t>();
+  IR_CHECK(std::ssize(scores) == wanted.size() * classes.count, "scores do not fit the labels");
+  const std::int64_t inner = classes.positions;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] == classes.ignored) continue;
+    const auto place = static_cast<std::int64_t>(i);
+    const T* first = scores.data() + place / inner * inner * classes.count + place % inner;
+    std::int64_t best = 0;
+    T most = first[0];
+    for (std::int64_t c = 1; c < classes.count; ++c) {
+      if (!(first[c * inner] > most)) continue;
+      best = c;
+      most = first[c * inner];
+    }
+    tally.right += best == answers[i] ? 1 : 0;
+    ++tally.all;
+  }
+}
+
 }  // namespace
 
 std::optional<Classes> find_classes(const ir::Graph& graph, const std::string& loss) {
@@ -70,22 +92,12 @@ void check_labels(const Classes& classes, const Samples& samples) {
 }
 
 void Tally::add(const Classes& classes, const ir::Tensor& scores, const ir::Tensor& labels) {
-  const ir::Tensor numbers = cast(scores, ir::DataType::Double);
-  const ir::Tensor wanted = cast(labels, ir::DataType::Int64);
-  const double* score = numbers.data<double>();
-  const auto answers = wanted.values<std::int64_t>();
-  IR_CHECK(numbers.size() == wanted.size() * classes.count, "scores do not fit the labels");
-  const std::int64_t inner = classes.positions;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (answers[i] == classes.ignored) continue;
-    const auto place = static_cast<std::int64_t>(i);
-    const double* first = score + place / inner * inner * classes.count + place % inner;
-    std::int64_t best = 0;
-    for (std::int64_t c = 1; c < classes.count; ++c) {
-      if (first[c * inner] > first[best * inner]) best = c;
-    }
-    right += best == answers[i] ? 1 : 0;
-    ++all;
+  // A language model has millions of scores a step: most come as floats, which are looked at as they lie.
+  if (scores.type() == ir::DataType::Float) {
+    count(*this, classes, scores.values<float>(), labels);
+  } else {
+    const ir::Tensor numbers = cast(scores, ir::DataType::Double);
+    count(*this, classes, numbers.values<double>(), labels);
   }
 }
 
