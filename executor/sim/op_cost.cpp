@@ -190,8 +190,9 @@ OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device
   OpCost cost;
   if (has_matrix_unit(op.element(0))) {
     MatrixUnit unit = unit_for(op, width, device, tiles);
-    // Of a gradient of weights the result is brought into another order, not the second operand.
-    if (op.op.spec->category == ir::Category::WeightGradient)
+    // Over shared memory the result of a gradient of weights is brought into another order, not the second
+    // operand.
+    if (!device.synchronous && op.op.spec->category == ir::Category::WeightGradient)
       unit.weights_cycles *= product.rows / product.inner;
     cost = product_on_matrix_units(each, unit, device);
     cost.matrix_flop = flop;

@@ -118,9 +118,10 @@ TEST(CalibrateCommand, MakesTheHostKnownForOneThreadAndForAll) {
   folder.write("podium/host-1.json", "{}");
   const ProgramResult spoilt = run_program(run + " --threads 1", cache);
   EXPECT_EQ(spoilt.status, 1);
-  EXPECT_EQ(spoilt.err, "error: device 'host-1': " + folder.file("podium/host-1.json") +
-                            ": field 'processors' is missing: give it, or 'base', the name of a preset; podium "
-                            "calibrate writes it anew\n");
+  EXPECT_EQ(spoilt.err,
+            "error: device 'host:threads=1': " + folder.file("podium/host-1.json") +
+                ": field 'processors' is missing: give it, or 'base', the name of a preset; podium "
+                "calibrate writes it anew\n");
 }
 
 TEST(CalibrateCommand, TakesNoModel) {
