@@ -3,9 +3,8 @@
 //   call, launch     a run of one tiny op and of chains of them
 //   product          the fastest of three cubes; what a short one, one with few inner elements and those of
 //                    an operand that is no constant take beside
-//   convolution      what layers add to a net of two, of 5 x 5 and, for Winograd's way, of 3 x 3 pixels, by
-//   the
-//                    rate of products
+//   convolution      what layers add to a net of two, of 5 x 5 pixels and, for Winograd's way, of 3 x 3, by
+//                    the rate of products
 //   memory           one row by weights that no cache holds: they are read once. Then a + s b over working
 //                    sets from 192 KiB to 192 MiB: what comes at twice the rate of the largest or more is in
 //                    the cache

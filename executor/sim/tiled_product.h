@@ -1,4 +1,5 @@
-// Matrix products on units that share a memory: pieces of the result, dealt out in waves.
+// Matrix products on units that share a memory: pieces of the result, dealt out in waves; on a CPU vectors of
+// columns, of which each thread has its share.
 #pragma once
 
 #include "executor/device/device.h"
