@@ -32,7 +32,6 @@
 #include "ir/infer.h"
 #include "ir/ops/loops.h"
 #include "ir/random_draws.h"
-#include "ir/zero_tensor.h"
 
 namespace podium::annotate {
 namespace {
@@ -40,7 +39,6 @@ namespace {
 using ir::Graph;
 using ir::LoopResult;
 using ir::Op;
-using ir::Tensor;
 using ir::Type;
 using ir::TypedOp;
 using ir::ValueId;

@@ -26,9 +26,8 @@ int processors_of(const ir::Graph& graph, const AllSpots& spots, const Request& 
   int highest = has_phases(request) ? request.phase_stages - 1 : 0;
   for (ir::OpId id : graph.op_ids()) {
     highest = std::max(highest, spots[id].processor);
-    if (!ir::exchanges_in_group(graph[id])) continue;
-    for (std::size_t member = 0; member < graph[id].inputs.size(); ++member)
-      highest = std::max(highest, ir::group_processor(graph[id], member));
+    for (std::int64_t member : ir::group_processors(graph[id]))
+      highest = std::max(highest, static_cast<int>(member));
   }
   return std::max(highest + 1, request.processors);
 }

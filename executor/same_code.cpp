@@ -54,18 +54,15 @@ bool same_code(const Graph& a, const Graph& b) {
 
 std::size_t hash_of_code(const Graph& graph) {
   std::size_t hash = graph.ops.size();
-  const auto mix = [&](std::uint64_t value) {
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
-  };
   for (const Value& value : graph.values) {
-    for (std::int64_t dim : value.type.dims) mix(dim);
+    for (std::int64_t dim : value.type.dims) ir::mix(hash, dim);
     // Which are the same only where they share their memory.
     if (value.constant && value.constant->bytes() > ir::kLargestCompared)
-      mix(std::hash<const void*>()(value.constant->raw()));
+      ir::mix(hash, std::hash<const void*>()(value.constant->raw()));
   }
   for (const Op& op : graph.ops) {
-    mix(std::hash<const ir::OpSpec*>()(op.spec));
-    for (ir::ValueId id : op.inputs) mix(id.index);
+    ir::mix(hash, std::hash<const ir::OpSpec*>()(op.spec));
+    for (ir::ValueId id : op.inputs) ir::mix(hash, id.index);
   }
   return hash;
 }

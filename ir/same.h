@@ -1,4 +1,4 @@
-// Whether constants and attributes are the same, to the bit.
+// Whether constants and attributes are the same, to the bit, and hashes to find those that may be.
 #pragma once
 
 #include "ir/graph.h"
@@ -11,5 +11,9 @@ inline constexpr std::size_t kLargestCompared = 4096;
 bool same(const Tensor& a, const Tensor& b);
 /// Bodies are the same only where they share their memory.
 bool same_attribute(const Attribute& a, const Attribute& b);
+/// Makes the hash one of what it was of, and of the value behind it.
+inline void mix(std::size_t& hash, std::size_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
+}
 
 }  // namespace podium::ir

@@ -138,17 +138,19 @@ class Calibration {
   }
   // Of layers inside of a net: at its ends images are brought into the kernels' order and back.
   double share_of_convolutions(const char* channels, const char* image, const char* kernel) const {
-    const auto layers = [&](const char* count) {
+    constexpr int kFew = 2;
+    constexpr int kMany = 6;
+    const auto layers = [&](int count) {
       return time_({"convolution",
-                    {{"layers", count},
+                    {{"layers", std::to_string(count)},
                      {"channels", channels},
                      {"filters", channels},
                      {"image", image},
                      {"kernel", kernel}}});
     };
-    const ProbeTime few = layers("2");
-    const ProbeTime many = layers("6");
-    const double launches = 4 * (launch() + device_.spread_seconds);
+    const ProbeTime few = layers(kFew);
+    const ProbeTime many = layers(kMany);
+    const double launches = (kMany - kFew) * (launch() + device_.spread_seconds);
     return (many.flop - few.flop) / 2 / std::max(many.seconds - few.seconds - launches, 1e-9) / rate_;
   }
 

@@ -74,18 +74,22 @@ void list_passes(const Placed& placed, CheckedOptions& checked) {
   strategy.pipeline_list = fastest(orders_by_time(pipeline, strategy), placed, checked);
 }
 
-// With the bound of a pipeline, where it is clocked and somebody asks.
-executor::Program lowered(Placed placed, bool is_known, CheckedOptions& checked,
-                          std::optional<schedule::Bound>& bound) {
+// Of a pipeline that is clocked, and where somebody asks.
+bool has_bound(const Placed& placed, const CheckedOptions& checked) {
+  return checked.clocks && checked.bounds && updates_when_empty(checked.strategy) &&
+         !placed.training.updates.empty();
+}
+
+// `bound`, where given, becomes the pipeline's.
+executor::Program lowered(Placed placed, CheckedOptions& checked, std::optional<schedule::Bound>* bound) {
   const Strategy& strategy = checked.strategy;
   ir::Training& training = placed.training;
   if (training.variables.empty())
     return lower::lower(std::move(training.graph), placed.placement, strategy, &checked.notes);
   std::function<void(const lower::PassBlocks&)> use_passes;
-  if (is_known && checked.clocks && checked.bounds && updates_when_empty(strategy) &&
-      !training.updates.empty()) {
+  if (bound != nullptr) {
     use_passes = [&](const lower::PassBlocks& passes) {
-      bound = bound_of(time_pipeline(passes, strategy, checked.device), strategy);
+      *bound = bound_of(time_pipeline(passes, strategy, checked.device), strategy);
     };
   }
   return lower::lower(std::move(training), placed.placement, strategy, &checked.notes, use_passes);
@@ -227,7 +231,8 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
     compiled.late_clock = LateClock{clock, placed.training, placed.placement};
   }
   if (!unknown) list_passes(placed, checked);
-  compiled.lowered = lowered(std::move(placed), !unknown, checked, compiled.bound);
+  const bool is_bounded = !unknown && has_bound(placed, checked);
+  compiled.lowered = lowered(std::move(placed), checked, is_bounded ? &compiled.bound : nullptr);
   check_io_tiles(compiled.lowered, checked);
   check_host_tensors(compiled.lowered);
   compiled.store = VariableStore(parts, cut, weights.groups, compiled.lowered);

@@ -103,7 +103,8 @@ bool goes_by_winograd(const TypedOp& op, const Device& device) {
          op.get_int("group") == 1 && are_ones("strides") && are_ones("dilations");
 }
 
-MatrixUnit unit_for(const TypedOp& op, double width, const Device& device, int tiles) {
+MatrixUnit unit_for(const TypedOp& op, const Product& product, double width, const Device& device,
+                    int tiles) {
   MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
   const double share = available_memory(op).value_or(kAvailableMemory);
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
@@ -112,7 +113,14 @@ MatrixUnit unit_for(const TypedOp& op, double width, const Device& device, int t
   if (category == ir::Category::Convolution || makes_weights)
     unit.multiply_adds_per_cycle *=
         goes_by_winograd(op, device) ? device.winograd_share : device.convolution_share;
-  if (!device.synchronous && !packs_weights(op) && !makes_weights) unit.weights_cycles = 0;
+  if (device.synchronous) return unit;
+  // Over shared memory the result of a gradient of weights is brought into another order, not the second
+  // operand.
+  if (makes_weights) {
+    unit.weights_cycles *= product.rows / product.inner;
+  } else if (!packs_weights(op)) {
+    unit.weights_cycles = 0;
+  }
   return unit;
 }
 
@@ -189,12 +197,7 @@ OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
   if (has_matrix_unit(op.element(0))) {
-    MatrixUnit unit = unit_for(op, width, device, tiles);
-    // Over shared memory the result of a gradient of weights is brought into another order, not the second
-    // operand.
-    if (!device.synchronous && op.op.spec->category == ir::Category::WeightGradient)
-      unit.weights_cycles *= product.rows / product.inner;
-    cost = product_on_matrix_units(each, unit, device);
+    cost = product_on_matrix_units(each, unit_for(op, product, width, device, tiles), device);
     cost.matrix_flop = flop;
   }
   if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {

@@ -3,6 +3,8 @@
 // step of each; where all members are one processor a kernel computes it.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "ir/graph.h"
@@ -26,6 +28,8 @@ inline constexpr std::string_view kGroupSizes = "sizes";
 inline constexpr std::string_view kGroupScatterAxis = "scatter_axis";
 
 bool exchanges_in_group(const Op& op);
+/// The processors of all members; none of an op that is no such exchange.
+std::span<const std::int64_t> group_processors(const Op& op);
 /// The processor of a member.
 int group_processor(const Op& op, std::size_t member);
 /// Whether the largest elements are wanted, not the sum.

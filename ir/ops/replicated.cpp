@@ -124,6 +124,11 @@ bool exchanges_in_group(const Op& op) {
          find_attribute(op, kGroupProcessors) != nullptr;
 }
 
+std::span<const std::int64_t> group_processors(const Op& op) {
+  if (!exchanges_in_group(op)) return {};
+  return attribute<IntList>(op, kGroupProcessors);
+}
+
 int group_processor(const Op& op, std::size_t member) {
   return static_cast<int>(attribute<IntList>(op, kGroupProcessors).at(member));
 }

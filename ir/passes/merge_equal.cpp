@@ -11,9 +11,7 @@
 namespace podium::ir {
 namespace {
 
-void mix(std::size_t& hash, std::size_t value) {
-  hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL + (hash >> 29U);
-}
+using ir::mix;
 
 void mix(std::size_t& hash, const Tensor& tensor) {
   mix(hash, static_cast<std::size_t>(tensor.type()));

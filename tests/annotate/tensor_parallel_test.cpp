@@ -1,5 +1,6 @@
 #include "annotate/tensor_parallel.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -252,22 +253,22 @@ TEST(TensorParallel, CutsTheVocabularyOfATiedTable) {
             "1 embedding, 1 head cut over 2 devices");
 }
 
+// Tokens of 4 features, an MLP of 8 inside, and a head.
+ir::Graph language_model(int words) {
+  return graph_with_weights(
+      fmt::format("g (int64[2,3] ids) => (float[2,3,{0}] y) <float[{0},4] table, float[4,8] up, "
+                  "float[8,4] down, float[4,{0}] head> {{"
+                  " e = Gather(table, ids)\n h = MatMul(e, up)\n i = Relu(h)\n j = MatMul(i, down)\n"
+                  " k = Add(e, j)\n y = MatMul(k, head) }}",
+                  words));
+}
+
 TEST(TensorParallel, TakesAnMlpWithAsManyFeaturesAsThereAreWordsForNoHead) {
-  const ir::Graph graph = graph_with_weights(
-      "g (int64[2,3] ids) => (float[2,3,8] y) <float[8,4] table, float[4,8] up, float[8,4] down, "
-      "float[4,8] head> {"
-      " e = Gather(table, ids)\n h = MatMul(e, up)\n i = Relu(h)\n j = MatMul(i, down)\n"
-      " k = Add(e, j)\n y = MatMul(k, head) }");
-  EXPECT_THAT(planned(graph, 2), HasSubstr("1 MLP, 1 embedding, 1 head cut over 2 devices"));
+  EXPECT_THAT(planned(language_model(8), 2), HasSubstr("1 MLP, 1 embedding, 1 head cut over 2 devices"));
 }
 
 TEST(TensorParallel, TakesTheLastOfProductsWithAsManyFeaturesAsThereAreWordsForTheHead) {
-  const ir::Graph graph = graph_with_weights(
-      "g (int64[2,3] ids) => (float[2,3,4] y) <float[4,4] table, float[4,8] up, float[8,4] down, "
-      "float[4,4] head> {"
-      " e = Gather(table, ids)\n h = MatMul(e, up)\n i = Relu(h)\n j = MatMul(i, down)\n"
-      " k = Add(e, j)\n y = MatMul(k, head) }");
-  EXPECT_THAT(planned(graph, 2), HasSubstr("1 MLP, 1 embedding, 1 head cut over 2 devices"));
+  EXPECT_THAT(planned(language_model(4), 2), HasSubstr("1 MLP, 1 embedding, 1 head cut over 2 devices"));
 }
 
 // Two experts whose rows are there by expert.

@@ -18,9 +18,7 @@ int first_of(const std::vector<int>& smaller, int processor) {
 
 std::vector<int> processors_of(const ir::Op& op, const ir::OpPlacement& place) {
   std::vector<int> processors{place.processor};
-  if (!ir::exchanges_in_group(op)) return processors;
-  for (std::size_t member = 0; member < op.inputs.size(); ++member)
-    processors.push_back(ir::group_processor(op, member));
+  for (std::int64_t member : ir::group_processors(op)) processors.push_back(static_cast<int>(member));
   return processors;
 }
 
