@@ -168,7 +168,8 @@ struct PreparedBlock::State {
     context.input_types = std::move(typed.input_types);
     context.constants = std::move(typed.constants);
     context.output_types = std::move(typed.output_types);
-    context.body_preparer = [this, &task](const Graph& body) { return body_runner(*task.op, body); };
+    // A kernel may prepare a body when it runs: the task has moved by then, its op has not.
+    context.body_preparer = [this, op = task.op](const Graph& body) { return body_runner(*op, body); };
     context.seed = options.seed;
     if (kernels::gives_nothing(*task.op, context.output_types)) {
       task.run = [](const kernels::RunContext&) {};
