@@ -80,17 +80,21 @@ class LockstepInHalves {
     return time + rest;
   }
 
-  /// The fastest that is tried; a processor puts off `most` weight gradients, or none.
+  /// The fastest that is tried; a processor puts off `most` weight gradients, or none. Neighbours of a long
+  /// pipeline do so together: each try is a run of all.
   Plan best(int most) const {
     Plan best{.deferred = std::vector<int>(processors_, most)};
     double shortest = time_of(best);
     for (const double stretch : {1.0, 1.005, 1.02, 1.05}) {
       Plan plan{.deferred = std::vector<int>(processors_, most), .stretch = stretch};
       double time = time_of(plan);
-      for (int r = 0; r < processors_; ++r) {
-        plan.deferred[r] = 0;
+      const int tries = std::min(processors_, kMostTries);
+      for (int t = 0; t < tries; ++t) {
+        const auto first = plan.deferred.begin() + processors_ * t / tries;
+        const auto end = plan.deferred.begin() + processors_ * (t + 1) / tries;
+        std::fill(first, end, 0);
         const double without = time_of(plan);
-        plan.deferred[r] = without < time ? 0 : most;
+        if (without >= time) std::fill(first, end, most);
         time = std::min(time, without);
       }
       if (time >= shortest) continue;
@@ -101,6 +105,8 @@ class LockstepInHalves {
   }
 
  private:
+  static constexpr int kMostTries = 32;
+
   // The weight gradients of a processor.
   struct Pending {
     int given = 0;     ///< as many as input gradients have been computed

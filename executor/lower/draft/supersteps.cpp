@@ -7,11 +7,19 @@
 // Supersteps 1 to 3 are the same for micro-batches that are one later each time: a Repeat of three. To find
 // such a stretch each superstep is a number, that of its turnouts with micro-batches relative to its first
 // one's; then for each period the longest run of equal numbers with equal distances is looked for.
+//
+// What a long pipeline fills and flushes with would be a list that grows with the square of its stages. There
+// supersteps are one Repeat that have different turnouts, too: each acts from an iteration to another one.
+// Above, all five are one Repeat with F in iterations 0 to 3 and B in 1 to 4. 1F1B comes in two: its fill,
+// one superstep an iteration, and the rest, two an iteration.
 #include "executor/lower/draft/supersteps.h"
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <ranges>
+#include <utility>
 
 #include "executor/slots.h"
 
@@ -25,62 +33,106 @@ using executor::Slot;
 using executor::Step;
 using executor::Transfer;
 
-// The positions at which a buffer is written, and read last, for each micro-batch.
-struct UsesOfBuffer {
-  std::vector<std::int64_t> writes = {};
-  std::vector<std::int64_t> last_reads = {};
+// In a superstep these come one behind the other; of each but the exchange, one appearance after the other.
+enum class Section { Loads, Steps, Stores, Exchange };
+constexpr int kSections = 4;
 
-  static void set(std::vector<std::int64_t>& positions, int micro_batch, std::int64_t position) {
-    constexpr std::int64_t kNever = -1;
-    if (std::ssize(positions) <= micro_batch) positions.resize(micro_batch + 1, kNever);
-    positions[micro_batch] = position;
-  }
-  /// The most micro-batches at once.
-  int held() const {
-    int most = 1;
-    for (int k = 0; k < std::ssize(last_reads); ++k) {
-      const auto behind = std::lower_bound(writes.begin(), writes.end(), last_reads[k]);
-      most = std::max(most, static_cast<int>(behind - writes.begin()) - k);
-    }
-    return most;
+struct SectionOf {
+  int turnout = 0;
+  Section section = Section::Loads;
+  friend auto operator<=>(const SectionOf&, const SectionOf&) = default;
+};
+
+// Where a buffer is written and read. Buffers that are used in the same sections hold equally much.
+struct UsesOfBuffer {
+  std::vector<SectionOf> writes = {};
+  std::vector<SectionOf> reads = {};
+  friend auto operator<=>(const UsesOfBuffer&, const UsesOfBuffer&) = default;
+
+  // All uses of a section are noted before those of the next one.
+  static void note(std::vector<SectionOf>& sections, const SectionOf& one) {
+    if (sections.empty() || sections.back() != one) sections.push_back(one);
   }
 };
 
-// Visits the steps of a superstep in their order, each with the appearance that it is of.
-template <class Visit>
-void for_each_step(const std::vector<Turnout>& turnouts, const Superstep& superstep, const Visit& visit) {
-  for (std::vector<Step> Turnout::*part : {&Turnout::loads, &Turnout::steps, &Turnout::stores}) {
-    for (const Appearance& one : superstep) {
-      for (const Step& step : turnouts[one.turnout].*part) visit(step, one);
+// The position of each turnout's sections in the run, for each micro-batch. A section has one micro-batch, so
+// that no position inside of it is needed: a buffer is written there before it is read.
+class Positions {
+ public:
+  Positions(const std::vector<Superstep>& supersteps, std::size_t turnouts) : of_(turnouts) {
+    std::int64_t begin = 0;
+    for (const Superstep& superstep : supersteps) {
+      for (int place = 0; place < std::ssize(superstep); ++place) {
+        std::vector<Place>& places = of_[superstep[place].turnout];
+        const auto micro_batch = static_cast<std::size_t>(superstep[place].micro_batch);
+        if (places.size() <= micro_batch) places.resize(micro_batch + 1);
+        places[micro_batch] = {static_cast<int>(supersteps_.size()), place};
+      }
+      const std::int64_t width = std::ssize(superstep);
+      supersteps_.push_back({.begin = begin, .width = width});
+      begin += kSections * width;
     }
   }
-}
+
+  /// The last of the sections for each micro-batch.
+  std::vector<std::int64_t> last(const std::vector<SectionOf>& sections) const {
+    std::vector<std::int64_t> latest;
+    for (const SectionOf& one : sections) {
+      const std::vector<Place>& places = of_[one.turnout];
+      if (latest.size() < places.size()) latest.resize(places.size(), kNever);
+      for (std::size_t k = 0; k < places.size(); ++k) {
+        latest[k] = std::max(latest[k], position(places[k], one.section));
+      }
+    }
+    return latest;
+  }
+
+ private:
+  static constexpr std::int64_t kNever = -1;
+  struct Place {
+    int superstep = -1;
+    int place = 0;  ///< among its appearances
+  };
+  // Of its sections each has as many positions as there are appearances, the exchange uses one.
+  struct Span {
+    std::int64_t begin = 0;
+    std::int64_t width = 0;
+  };
+
+  std::int64_t position(const Place& at, Section section) const {
+    if (at.superstep < 0) return kNever;
+    const auto& [begin, width] = supersteps_[at.superstep];
+    return begin + static_cast<int>(section) * width + (section == Section::Exchange ? 0 : at.place);
+  }
+
+  std::vector<std::vector<Place>> of_;  ///< by turnout and micro-batch
+  std::vector<Span> supersteps_;
+};
 
 class SlotGiver {
  public:
   SlotGiver(Program& program, const std::vector<Turnout>& turnouts)
-      : program_(program), turnouts_(turnouts), uses_(std::ssize(program.buffers)) {}
-
-  /// True of each buffer whose slots go by micro-batches.
-  ir::IdMap<BufferId, bool> give(const std::vector<Superstep>& supersteps) {
-    for (const Superstep& superstep : supersteps) {
-      for_each_step(turnouts_, superstep, [&](const Step& step, const Appearance& one) {
-        ++position_;
-        for_each_slot(step, [&](const Slot& slot, bool is_write) { note(slot, is_write, one.micro_batch); });
-      });
-      ++position_;
-      for (const Appearance& one : superstep) {
-        for (const Transfer& transfer : turnouts_[one.turnout].exchange) {
-          note(transfer.from, false, one.micro_batch);
-          note(transfer.to, true, one.micro_batch);
-        }
+      : program_(program), uses_(std::ssize(program.buffers)) {
+    for (int t = 0; t < std::ssize(turnouts); ++t) {
+      note({t, Section::Loads}, turnouts[t].loads);
+      note({t, Section::Steps}, turnouts[t].steps);
+      note({t, Section::Stores}, turnouts[t].stores);
+      const SectionOf exchange = {t, Section::Exchange};
+      for (const Transfer& transfer : turnouts[t].exchange) {
+        if (transfer.from.stride == 0) UsesOfBuffer::note(uses_[transfer.from.buffer].reads, exchange);
+        if (transfer.to.stride == 0) UsesOfBuffer::note(uses_[transfer.to.buffer].writes, exchange);
       }
     }
+  }
+
+  /// True of each buffer whose slots go by micro-batches.
+  ir::IdMap<BufferId, bool> give(const Positions& positions) {
     ir::IdMap<BufferId, bool> turns(std::ssize(program_.buffers), false);
     for (BufferId id : program_.buffer_ids()) {
       Buffer& buffer = program_[id];
-      const int held = uses_[id].held();
-      if (buffer.persistent || uses_[id].writes.empty() || held == 1) continue;
+      if (buffer.persistent || uses_[id].writes.empty()) continue;
+      const int held = held_by(uses_[id], positions);
+      if (held == 1) continue;
       buffer.slots = held;
       if (buffer.role == executor::Role::Activation) buffer.role = executor::Role::Stash;
       turns[id] = true;
@@ -89,16 +141,32 @@ class SlotGiver {
   }
 
  private:
-  void note(const Slot& slot, bool is_write, int micro_batch) {
-    if (slot.stride != 0) return;
-    UsesOfBuffer& uses = uses_[slot.buffer];
-    UsesOfBuffer::set(is_write ? uses.writes : uses.last_reads, micro_batch, position_);
+  void note(const SectionOf& section, const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      for_each_slot(step, [&](const Slot& slot, bool is_write) {
+        if (slot.stride != 0) return;
+        UsesOfBuffer& uses = uses_[slot.buffer];
+        UsesOfBuffer::note(is_write ? uses.writes : uses.reads, section);
+      });
+    }
+  }
+
+  // The most micro-batches at once.
+  int held_by(const UsesOfBuffer& uses, const Positions& positions) {
+    const auto [place, is_new] = held_.try_emplace(uses, 1);
+    if (!is_new) return place->second;
+    const std::vector<std::int64_t> writes = positions.last(uses.writes);
+    const std::vector<std::int64_t> last_reads = positions.last(uses.reads);
+    for (int k = 0; k < std::ssize(last_reads); ++k) {
+      const auto behind = std::lower_bound(writes.begin(), writes.end(), last_reads[k]);
+      place->second = std::max(place->second, static_cast<int>(behind - writes.begin()) - k);
+    }
+    return place->second;
   }
 
   Program& program_;
-  const std::vector<Turnout>& turnouts_;
   ir::IdMap<BufferId, UsesOfBuffer> uses_;
-  std::int64_t position_ = 0;
+  std::map<UsesOfBuffer, int> held_;
 };
 
 // Supersteps `begin` to `begin + period` come `count` times, each time for micro-batches that are `stride`
@@ -122,8 +190,12 @@ Stretch longest_stretch(const std::vector<Superstep>& supersteps) {
     number_of.push_back(numbers.try_emplace(std::move(superstep), numbers.size()).first->second);
   }
   const std::int64_t all = std::ssize(supersteps);
+  // What comes once is in no stretch.
+  std::vector<int> times(numbers.size(), 0);
+  for (int number : number_of) ++times[number];
+  const std::int64_t most = std::ranges::count_if(number_of, [&](int number) { return times[number] > 1; });
   Stretch best;
-  for (std::int64_t period = 1; 2 * period <= all && all - period > best.saved(); ++period) {
+  for (std::int64_t period = 1; 2 * period <= most && most - period > best.saved(); ++period) {
     Stretch now{.period = period};
     for (std::int64_t at = 0; at + period < all; ++at) {
       const int stride = first[at + period] - first[at];
@@ -140,47 +212,202 @@ Stretch longest_stretch(const std::vector<Superstep>& supersteps) {
   return best;
 }
 
+// A turnout in a superstep of a Repeat: for micro-batch `first.micro_batch + stride * i` in iteration i.
+struct Entry {
+  Appearance first = {};
+  int stride = 0;
+  executor::Iterations acts = {};
+};
+
+// Supersteps that come `count` times. In each the order of its entries is that of the supersteps that they
+// are from.
+struct Fold {
+  std::int64_t count = 0;
+  std::vector<std::vector<Entry>> supersteps = {};
+};
+
+Fold as_it_is(const Superstep& superstep) {
+  Fold fold{.count = 1, .supersteps = {{}}};
+  for (const Appearance& one : superstep) fold.supersteps[0].push_back({.first = one});
+  return fold;
+}
+
+std::vector<Fold> with_stretch(const std::vector<Superstep>& supersteps, const Stretch& stretch) {
+  std::vector<Fold> folds;
+  for (std::int64_t at = 0; at < std::ssize(supersteps); ++at) {
+    Fold& fold = folds.emplace_back(as_it_is(supersteps[at]));
+    if (stretch.count < 2 || at != stretch.begin) continue;
+    fold = {.count = stretch.count, .supersteps = {}};
+    for (std::int64_t i = 0; i < stretch.period; ++i) {
+      std::vector<Entry>& entries = fold.supersteps.emplace_back();
+      for (const Appearance& one : supersteps[at + i]) {
+        entries.push_back({.first = one, .stride = stretch.stride});
+      }
+    }
+    at += stretch.saved() + stretch.period - 1;
+  }
+  return folds;
+}
+
+// Takes superstep after superstep into a Repeat of so many, until one does not fit: where a turnout has a gap
+// between its iterations, where its micro-batches have, where it comes twice, or where turnouts have changed
+// their order.
+class Folder {
+ public:
+  Folder(std::int64_t period, std::size_t turnouts)
+      : period_(period),
+        places_(period, std::vector<int>(turnouts, kNowhere)),
+        met_(turnouts, kNowhere),
+        fold_{.supersteps = {}} {
+    fold_.supersteps.resize(period);
+  }
+
+  bool take(const Superstep& superstep) {
+    const int iteration = static_cast<int>(taken_ / period_);
+    if (!fits(superstep, iteration)) return false;
+    std::vector<Entry>& entries = fold_.supersteps[taken_ % period_];
+    std::vector<int>& places = places_[taken_ % period_];
+    std::ptrdiff_t behind = 0;
+    for (const Appearance& one : superstep) {
+      if (places[one.turnout] == kNowhere) {
+        entries.insert(entries.begin() + behind, {.first = one, .acts = {iteration, iteration}});
+        for (std::ptrdiff_t i = behind; i < std::ssize(entries); ++i)
+          places[entries[i].first.turnout] = static_cast<int>(i);
+      }
+      Entry& entry = entries[places[one.turnout]];
+      if (entry.acts.end == entry.acts.first + 1) entry.stride = one.micro_batch - entry.first.micro_batch;
+      ++entry.acts.end;
+      behind = places[one.turnout] + 1;
+    }
+    ++taken_;
+    appearances_ += std::ssize(superstep);
+    return true;
+  }
+
+  /// How many appearances need not be written out.
+  std::int64_t saved() const {
+    if (taken_ < 2 * period_) return 0;
+    std::int64_t saved = appearances_;
+    for (const std::vector<Entry>& entries : fold_.supersteps) saved -= std::ssize(entries);
+    return saved;
+  }
+  /// What whole iterations have taken.
+  Fold take_fold() {
+    fold_.count = taken_ / period_;
+    const int count = static_cast<int>(fold_.count);
+    for (std::vector<Entry>& entries : fold_.supersteps) {
+      std::erase_if(entries, [&](const Entry& entry) { return entry.acts.first >= count; });
+      for (Entry& entry : entries) {
+        entry.first.micro_batch -= entry.stride * entry.acts.first;
+        const bool acts_always = entry.acts.first == 0 && entry.acts.end >= count;
+        entry.acts = acts_always ? executor::Iterations{} : executor::both(entry.acts, {.end = count});
+      }
+    }
+    return std::move(fold_);
+  }
+
+ private:
+  static constexpr int kNowhere = -1;
+
+  bool fits(const Superstep& superstep, int iteration) {
+    const std::vector<Entry>& entries = fold_.supersteps[taken_ % period_];
+    const std::vector<int>& places = places_[taken_ % period_];
+    int last = kNowhere;
+    for (const Appearance& one : superstep) {
+      if (std::exchange(met_[one.turnout], taken_) == taken_) return false;
+      const int place = places[one.turnout];
+      if (place == kNowhere) continue;
+      const Entry& entry = entries[place];
+      const int times = entry.acts.end - entry.acts.first;
+      const int distance = one.micro_batch - entry.first.micro_batch;
+      const bool goes_on = times == 1 ? distance > 0 : distance == entry.stride * times;
+      if (place <= last || entry.acts.end != iteration || !goes_on) return false;
+      last = place;
+    }
+    return true;
+  }
+
+  std::int64_t period_;
+  std::vector<std::vector<int>> places_;  ///< of each superstep, where a turnout's entry is
+  std::vector<std::int64_t> met_;         ///< by turnout: the superstep that was asked for it last
+  Fold fold_;
+  std::int64_t taken_ = 0;
+  std::int64_t appearances_ = 0;
+};
+
+// From the front on, the Repeat that saves most. Periods of schedules are short, but for those that are as
+// long as the pipeline, whose stretch is found beforehand.
+std::vector<Fold> folded(const std::vector<Superstep>& supersteps, const Stretch& stretch,
+                         std::size_t turnouts) {
+  constexpr std::int64_t kShort = 8;
+  const std::int64_t all = std::ssize(supersteps);
+  const bool is_short = stretch.period <= kShort;
+  std::vector<Fold> folds;
+  for (std::int64_t at = 0; at < all;) {
+    std::vector<std::int64_t> periods(kShort);
+    std::iota(periods.begin(), periods.end(), 1);
+    if (!is_short && at == stretch.begin) periods = {stretch.period};
+    const std::int64_t end = !is_short && at < stretch.begin ? stretch.begin : all;
+    std::optional<Folder> best;
+    for (std::int64_t period : periods) {
+      Folder folder(period, turnouts);
+      for (std::int64_t next = at; next < end && folder.take(supersteps[next]);) ++next;
+      if (folder.saved() > (best ? best->saved() : 0)) best = std::move(folder);
+    }
+    folds.push_back(best ? best->take_fold() : as_it_is(supersteps[at]));
+    at += std::ssize(folds.back().supersteps) * folds.back().count;
+  }
+  return folds;
+}
+
 class SuperstepWriter {
  public:
   SuperstepWriter(const Program& program, const std::vector<Turnout>& turnouts,
                   const ir::IdMap<BufferId, bool>& turns, Exchanges exchanges)
       : program_(program), turnouts_(turnouts), turns_(turns), exchanges_(exchanges) {}
 
-  /// `stride`: by how much later the micro-batches of the next iteration are; 0 outside of a Repeat.
-  void write(const Superstep& superstep, int stride, std::vector<Step>& steps) const {
-    for_each_step(turnouts_, superstep, [&](const Step& made, const Appearance& one) {
-      Step& step = steps.emplace_back(made);
-      note_micro_batch(one, stride, step);
-      for_each_slot(step, [&](Slot& slot, bool) { turn(slot, one.micro_batch, stride); });
-    });
+  void write(const std::vector<Entry>& superstep, std::vector<Step>& steps) const {
+    for (std::vector<Step> Turnout::*part : {&Turnout::loads, &Turnout::steps, &Turnout::stores}) {
+      for (const Entry& entry : superstep) {
+        for (const Step& made : turnouts_[entry.first.turnout].*part) {
+          Step& step = steps.emplace_back(made);
+          note_micro_batch(entry, step);
+          step.acts = entry.acts;
+          for_each_slot(step, [&](Slot& slot, bool) { turn(slot, entry); });
+        }
+      }
+    }
     std::vector<Transfer> all;
-    for (const Appearance& one : superstep) {
-      for (Transfer transfer : turnouts_[one.turnout].exchange) {
-        turn(transfer.from, one.micro_batch, stride);
-        turn(transfer.to, one.micro_batch, stride);
+    for (const Entry& entry : superstep) {
+      for (Transfer transfer : turnouts_[entry.first.turnout].exchange) {
+        turn(transfer.from, entry);
+        turn(transfer.to, entry);
+        transfer.acts = entry.acts;
         all.push_back(transfer);
       }
     }
     for (std::vector<Transfer>& group : groups(all)) {
       steps.push_back({.action = executor::CopyBetweenProcessors{std::move(group)}});
-      note_micro_batch(superstep.front(), stride, steps.back());
+      note_micro_batch(superstep.front(), steps.back());
     }
   }
 
  private:
-  void note_micro_batch(const Appearance& one, int stride, Step& step) const {
-    const Turnout& turnout = turnouts_[one.turnout];
-    step.micro_batch = turnout.first + one.micro_batch * turnout.stride;
-    step.micro_batch_stride = stride * turnout.stride;
+  void note_micro_batch(const Entry& entry, Step& step) const {
+    const Turnout& turnout = turnouts_[entry.first.turnout];
+    step.micro_batch = turnout.first + entry.first.micro_batch * turnout.stride;
+    step.micro_batch_stride = entry.stride * turnout.stride;
   }
-  void turn(Slot& slot, int micro_batch, int stride) const {
+  void turn(Slot& slot, const Entry& entry) const {
+    const int slots = program_[slot.buffer].slots;
+    const auto place = [&](int number) { return (number % slots + slots) % slots; };
     if (slot.stride != 0) {
-      slot.index = (slot.index + slot.stride * micro_batch) % program_[slot.buffer].slots;
-      slot.stride *= stride;
+      slot.index = place(slot.index + slot.stride * entry.first.micro_batch);
+      slot.stride *= entry.stride;
     }
     if (!turns_[slot.buffer]) return;
-    slot.index = micro_batch % program_[slot.buffer].slots;
-    slot.stride = stride;
+    slot.index = place(entry.first.micro_batch);
+    slot.stride = entry.stride;
   }
   // Apart, what one processor has for another one is an exchange: nobody else waits for it.
   std::vector<std::vector<Transfer>> groups(const std::vector<Transfer>& all) const {
@@ -202,22 +429,22 @@ class SuperstepWriter {
 }  // namespace
 
 std::vector<Step> write_out(Program& program, const std::vector<Turnout>& turnouts,
-                            const std::vector<Superstep>& supersteps, Exchanges exchanges) {
-  const ir::IdMap<BufferId, bool> turns = SlotGiver(program, turnouts).give(supersteps);
+                            const std::vector<Superstep>& supersteps, Exchanges exchanges, int longest_fill) {
+  const ir::IdMap<BufferId, bool> turns =
+      SlotGiver(program, turnouts).give(Positions(supersteps, turnouts.size()));
   const SuperstepWriter writer(program, turnouts, turns, exchanges);
   const Stretch stretch = longest_stretch(supersteps);
+  const bool is_short = std::ssize(supersteps) - stretch.count * stretch.period <= longest_fill;
   std::vector<Step> steps;
-  for (std::int64_t at = 0; at < std::ssize(supersteps); ++at) {
-    if (stretch.count < 2 || at != stretch.begin) {
-      writer.write(supersteps[at], 0, steps);
+  for (const Fold& fold :
+       is_short ? with_stretch(supersteps, stretch) : folded(supersteps, stretch, turnouts.size())) {
+    if (fold.count == 1) {
+      for (const std::vector<Entry>& superstep : fold.supersteps) writer.write(superstep, steps);
       continue;
     }
-    executor::Repeat repeat{.count = static_cast<int>(stretch.count), .body = {}};
-    for (std::int64_t i = 0; i < stretch.period; ++i) {
-      writer.write(supersteps[at + i], stretch.stride, repeat.body);
-    }
+    executor::Repeat repeat{.count = static_cast<int>(fold.count), .body = {}};
+    for (const std::vector<Entry>& superstep : fold.supersteps) writer.write(superstep, repeat.body);
     if (!repeat.body.empty()) steps.push_back({.action = std::move(repeat)});
-    at += stretch.saved() + stretch.period - 1;
   }
   return steps;
 }

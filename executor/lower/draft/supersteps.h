@@ -34,9 +34,12 @@ struct Appearance {
 using Superstep = std::vector<Appearance>;
 
 /// Writes the supersteps out; of those that come again for later micro-batches, the longest stretch is a
-/// Repeat. A buffer that they write gets a slot for each micro-batch that it holds at once; micro-batch m has
-/// slot m modulo the slots. Every turnout meets the micro-batches in ascending order.
+/// Repeat. More than `longest_fill` supersteps beside it are no list, which would grow with the square of the
+/// stages, but Repeats in which turnouts act in some iterations. A buffer that they write gets a slot for
+/// each micro-batch that it holds at once; micro-batch m has slot m modulo the slots. Every turnout meets the
+/// micro-batches in ascending order.
 std::vector<executor::Step> write_out(executor::Program& program, const std::vector<Turnout>& turnouts,
-                                      const std::vector<Superstep>& supersteps, Exchanges exchanges);
+                                      const std::vector<Superstep>& supersteps, Exchanges exchanges,
+                                      int longest_fill = 64);
 
 }  // namespace podium::lower

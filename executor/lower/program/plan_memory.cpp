@@ -1,8 +1,14 @@
+// A buffer is transient when it has one slot and is written before it is read. Which of its uses is the last
+// one before a write follows from the order of all uses, which Repeats make a tree: a use is followed by the
+// next one of its list of steps, at the end of an iteration by the first one of the next iteration, at the
+// end of the last by what follows the Repeat. Uses that act in some iterations alone follow each other
+// otherwise in each stretch of iterations between which one begins or ends to act.
 #include "executor/lower/program/plan_memory.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "executor/lower/placed/block_memory.h"
 #include "executor/slots.h"
@@ -50,7 +56,6 @@ class Overwrites {
 // A list of steps: the program's own, or the body of a Repeat. Numbered in program order.
 struct Scope {
   int parent = -1;
-  int end = 0;             ///< one past the last scope inside it
   Step* repeat = nullptr;  ///< whose body it is
 };
 
@@ -59,33 +64,21 @@ struct Use {
   Step* step = nullptr;
   int scope = 0;
   bool reads = false;
-  int first = 0;  ///< iteration of the innermost Repeat
+  executor::Iterations acts = {};  ///< of the innermost Repeat
 };
 
-// Where every buffer is used, in program order; in a Repeat in the order in which they begin, which is that
-// of a micro-batch.
+// Of buffers that may be taken and given back: where they are used, in program order.
 class Uses {
  public:
-  explicit Uses(Program& program) : of_buffer(std::ssize(program.buffers)) {
+  explicit Uses(Program& program) : of_buffer(std::ssize(program.buffers)), program_(program) {
     visit(program.steps, -1, nullptr);
-    for (std::vector<Use>& uses : of_buffer) order(uses);
   }
 
   ir::IdMap<BufferId, std::vector<Use>> of_buffer;
 
-  /// The step after which nobody reads what a buffer holds at its use number `k`; nullptr when somebody does.
-  Step* end_of_life(const std::vector<Use>& uses, std::int64_t k) const {
-    const Use* next = k + 1 < std::ssize(uses) ? &uses[k + 1] : nullptr;
-    if (next != nullptr && next->reads) return nullptr;
-    Step* end = uses[k].step;
-    std::int64_t first = k;
-    for (int scope = uses[k].scope; scope != 0; scope = at(scope).parent) {
-      if (next != nullptr && is_inside(next->scope, scope)) break;
-      // The iteration ends here; the next one begins with the first use in the loop.
-      while (first > 0 && is_inside(uses[first - 1].scope, scope)) --first;
-      if (uses[first].reads) end = at(scope).repeat;
-    }
-    return end;
+  const Scope& at(int scope) const { return scopes_[scope]; }
+  static bool may_be_transient(const Buffer& buffer) {
+    return buffer.slots == 1 && buffer.memory != executor::Memory::Streaming && buffer.initial.empty();
   }
 
  private:
@@ -98,27 +91,133 @@ class Uses {
       note(step, scope, true);
       if (auto* inner = std::get_if<Repeat>(&step.action)) visit(inner->body, scope, &step);
     }
-    scopes_[scope].end = scopes_.size();
   }
   void note(Step& step, int scope, bool writes) {
     for_each_use(step, [&](const Slot& slot, bool is_write, const executor::Iterations& acts) {
-      if (is_write != writes) return;
+      if (is_write != writes || !may_be_transient(program_[slot.buffer])) return;
       std::vector<Use>& uses = of_buffer[slot.buffer];
-      if (uses.empty() || uses.back().step != &step) uses.push_back({&step, scope, !writes, acts.first});
+      if (uses.empty() || uses.back().step != &step) {
+        uses.push_back({&step, scope, !writes, acts});
+      } else {
+        executor::Iterations& all = uses.back().acts;
+        all = {std::min(all.first, acts.first), std::max(all.end, acts.end)};
+      }
     });
   }
-  static void order(std::vector<Use>& uses) {
-    for (auto first = uses.begin(); first != uses.end();) {
-      const auto is_elsewhere = [&](const Use& use) { return use.scope != first->scope; };
-      const auto end = std::find_if(first, uses.end(), is_elsewhere);
-      std::stable_sort(first, end, [](const Use& a, const Use& b) { return a.first < b.first; });
-      first = end;
+
+  const Program& program_;
+  std::vector<Scope> scopes_;
+};
+
+// Frees a buffer where no later step reads what it holds: behind a use that is followed by a write, or by
+// none, in every iteration; and behind a Repeat whose last iteration leaves what the next one would read.
+// What follows a use is found for each stretch of iterations in which the same uses act: two iterations of it
+// show all. An exchange frees whenever it takes place, so it must not where a use of its own does not act and
+// the buffer is full.
+class Freeing {
+ public:
+  Freeing(const Uses& all, BufferId buffer) : all_(all), buffer_(buffer) {}
+
+  /// Whether the first use of a list of steps reads.
+  bool first_reads(int scope, std::span<const Use> uses) const {
+    const std::vector<Member> members = members_of(scope, uses);
+    return std::ranges::min_element(members, {}, [](const Member& one) { return one.acts.first; })->reads;
+  }
+
+  /// `is_read_behind`: whether what comes behind the list of steps reads the buffer first.
+  void visit(int scope, std::span<const Use> uses, bool is_read_behind) const {
+    std::vector<Member> members = members_of(scope, uses);
+    Member* last = nullptr;
+    std::vector<Member*> passed;  // exchanges of other transfers since then
+    const auto follow = [&](bool reads) {
+      if (reads && last != nullptr) last->is_read_after = true;
+      for (Member* member : passed) member->is_read_after |= reads;
+      passed.clear();
+    };
+    const int count = scope == 0 ? 1 : std::get<Repeat>(all_.at(scope).repeat->action).count;
+    const std::vector<int> turns = turns_of(members, count);
+    for (std::size_t t = 0; t + 1 < turns.size(); ++t) {
+      for (int rounds = std::min(2, turns[t + 1] - turns[t]); rounds > 0; --rounds) {
+        for (Member& member : members) {
+          if (member.acts.contains(turns[t])) {
+            follow(member.reads);
+            last = &member;
+          } else if (member.step->acts.contains(turns[t])) {
+            passed.push_back(&member);
+          }
+        }
+      }
+    }
+    if (last == nullptr) return;
+    const bool is_read_again = last->is_read_after;
+    follow(is_read_behind);
+    if (is_read_again && !is_read_behind && scope != 0) {
+      all_.at(scope).repeat->frees.push_back({buffer_});
+    }
+    for (const Member& member : members) {
+      if (!member.inside.empty()) {
+        visit(member.scope, member.inside, member.is_read_after);
+      } else if (!member.is_read_after) {
+        member.step->frees.push_back({buffer_});
+      }
     }
   }
-  const Scope& at(int scope) const { return scopes_[scope]; }
-  bool is_inside(int scope, int outer) const { return outer <= scope && scope < at(outer).end; }
 
-  std::vector<Scope> scopes_;
+ private:
+  // A use in a list of steps, or a Repeat with those inside of it.
+  struct Member {
+    Step* step = nullptr;
+    bool reads = false;  ///< at first
+    executor::Iterations acts = {};
+    int scope = 0;                     ///< of the Repeat
+    std::span<const Use> inside = {};  ///< of the Repeat
+    bool is_read_after = false;
+  };
+
+  // The scope right inside of `outer` that a use is in; `outer` where it is in that itself.
+  int within(int outer, int scope) const {
+    int inner = scope;
+    while (scope != outer) {
+      inner = scope;
+      scope = all_.at(scope).parent;
+    }
+    return inner;
+  }
+  std::vector<Member> members_of(int scope, std::span<const Use> uses) const {
+    std::vector<Member> members;
+    for (std::size_t i = 0; i < uses.size();) {
+      const int inner = within(scope, uses[i].scope);
+      if (inner == scope) {
+        members.push_back({.step = uses[i].step, .reads = uses[i].reads, .acts = uses[i].acts});
+        ++i;
+        continue;
+      }
+      const std::size_t begin = i;
+      while (i < uses.size() && within(scope, uses[i].scope) == inner) ++i;
+      const std::span<const Use> inside = uses.subspan(begin, i - begin);
+      members.push_back({.step = all_.at(inner).repeat,
+                         .reads = first_reads(inner, inside),
+                         .acts = all_.at(inner).repeat->acts,
+                         .scope = inner,
+                         .inside = inside});
+    }
+    return members;
+  }
+  // The iterations with which members begin or end to act, from the first to the count.
+  static std::vector<int> turns_of(const std::vector<Member>& members, int count) {
+    std::vector<int> turns = {0, count};
+    for (const Member& member : members) {
+      for (int turn : {member.acts.first, member.acts.end}) {
+        if (turn > 0 && turn < count) turns.push_back(turn);
+      }
+    }
+    std::ranges::sort(turns);
+    turns.erase(std::unique(turns.begin(), turns.end()), turns.end());
+    return turns;
+  }
+
+  const Uses& all_;
+  BufferId buffer_;
 };
 
 }  // namespace
@@ -134,13 +233,9 @@ void plan_memory(Program& program) {
   for (BufferId id : all.of_buffer.ids()) {
     Buffer& buffer = program[id];
     const std::vector<Use>& uses = all.of_buffer[id];
-    const bool transient = buffer.slots == 1 && buffer.memory != executor::Memory::Streaming &&
-                           buffer.initial.empty() && !uses.empty() && !uses.front().reads;
-    buffer.always_live = !transient;
-    if (!transient) continue;
-    for (std::int64_t k = 0; k < std::ssize(uses); ++k) {
-      if (Step* end = all.end_of_life(uses, k)) end->frees.push_back({id});
-    }
+    const Freeing freeing(all, id);
+    buffer.always_live = uses.empty() || freeing.first_reads(0, uses);
+    if (!buffer.always_live) freeing.visit(0, uses, false);
   }
 }
 

@@ -31,8 +31,9 @@ struct Passed {
     turnouts.push_back({.loads = {{.action = executor::LoadFromHost{1, {buffers[2]}}}},
                         .exchange = {{{buffers[2]}, {buffers[3]}}}});
   }
-  std::string text(const std::vector<Superstep>& supersteps, Exchanges exchanges = Exchanges::Together) {
-    program.steps = write_out(program, turnouts, supersteps, exchanges);
+  std::string text(const std::vector<Superstep>& supersteps, Exchanges exchanges = Exchanges::Together,
+                   int longest_fill = 64) {
+    program.steps = write_out(program, turnouts, supersteps, exchanges, longest_fill);
     program.inputs.resize(2, {.name = "in", .type = {}});
     program.outputs.resize(1, {.name = "out", .type = {}});
     std::string lines = print(program);
@@ -47,6 +48,45 @@ TEST(Supersteps, ThatComeAgainAreARepeat) {
       passed.text({{{0, 0}}, {{0, 1}, {1, 0}}, {{0, 2}, {1, 1}}, {{0, 3}, {1, 2}}, {{1, 3}}});
   EXPECT_THAT(text, ::testing::HasSubstr("repeat 3 times"));
   EXPECT_EQ(passed.program.buffers[1].slots, 1);
+}
+
+TEST(Supersteps, ALongFillIsNoListButARepeatInWhichTurnoutsAct) {
+  Passed passed;
+  const std::vector<Superstep> supersteps = {{{0, 0}},         {{0, 1}}, {{0, 2}, {1, 0}},
+                                             {{0, 3}, {1, 1}}, {{1, 2}}, {{1, 3}}};
+  EXPECT_THAT(passed.text(supersteps), ::testing::HasSubstr("repeat 2 times"));
+  EXPECT_EQ(passed.text(supersteps, Exchanges::Together, 3),
+            "repeat 6 times\n"
+            "  load v@0 from host in iterations 0 to 3\n"
+            "  store v@1[0+1i] to host in iterations 2 to 5\n"
+            "  copy v@0 -> v@1[0+1i] in iterations 0 to 3\n");
+}
+
+// The first turnout takes two micro-batches a time from the third superstep on.
+// The first turnout takes two micro-batches a time from the third superstep on.
+TEST(Supersteps, WhereATurnoutComesTwiceARepeatEnds) {
+  Passed passed;
+  EXPECT_EQ(passed.text({{{0, 0}}, {{0, 1}}, {{0, 2}, {0, 3}}, {{0, 4}, {0, 5}}}, Exchanges::Together, 0),
+            "repeat 2 times\n"
+            "  load v@0[0+1i] from host\n"
+            "  copy v@0[0+1i] -> v@1\n"
+            "load v@0[0] from host\n"
+            "load v@0[1] from host\n"
+            "copy v@0[0] -> v@1, v@0[1] -> v@1\n"
+            "load v@0[0] from host\n"
+            "load v@0[1] from host\n"
+            "copy v@0[0] -> v@1, v@0[1] -> v@1\n");
+}
+
+// A superstep of the one and one of the other, in turns; the other one begins later.
+TEST(Supersteps, ALongFillMayHaveAPeriod) {
+  Passed passed;
+  EXPECT_EQ(passed.text({{{0, 0}}, {}, {{0, 1}}, {{1, 0}}, {{0, 2}}, {{1, 1}}, {}, {{1, 2}}},
+                        Exchanges::Together, 0),
+            "repeat 4 times\n"
+            "  load v@0 from host in iterations 0 to 2\n"
+            "  copy v@0 -> v@1[0+1i] in iterations 0 to 2\n"
+            "  store v@1[1+1i] to host in iterations 1 to 3\n");
 }
 
 TEST(Supersteps, BuffersHoldAsManyMicroBatchesAsWait) {

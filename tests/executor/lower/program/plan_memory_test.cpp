@@ -101,6 +101,61 @@ TEST(PlanMemory, KeepsFromOneIterationToTheNextWhatWasWrittenLate) {
   EXPECT_THAT(freed_by(program.steps[2]), ::testing::ElementsAre(0));
 }
 
+// What is loaded is read one iteration later, in front of the next load. In the last iteration nothing is
+// loaded any more.
+TEST(PlanMemory, FreesWhatIsReadAnIterationLaterAfterItsReader) {
+  Program program = two_relus();
+  std::vector<Step> steps = program.steps;  // load, relu, relu, store
+  steps[0].acts = {0, 3};
+  for (int i = 1; i < 4; ++i) steps[i].acts = {1, 4};
+  program.steps = {{Repeat{4, {steps[1], steps[2], steps[3], steps[0]}}}};
+  plan_memory(program);
+  const std::vector<Step>& body = std::get<Repeat>(program.steps[0].action).body;
+  EXPECT_FALSE(program.buffers[0].always_live);
+  EXPECT_THAT(freed_by(body[0]), ::testing::ElementsAre(0));
+  EXPECT_THAT(freed_by(body[3]), ::testing::IsEmpty());
+  EXPECT_THAT(freed_by(program.steps[0]), ::testing::IsEmpty());
+}
+
+// At first one load an iteration, which is read at once; then it comes after the reader.
+TEST(PlanMemory, KeepsWhatIsReadAtOnceInSomeIterationsAndLaterInOthers) {
+  Program program = two_relus();
+  const std::vector<Step> steps = program.steps;  // load, relu, relu, store
+  Step early = steps[0];
+  early.acts = {0, 2};
+  Step late = steps[0];
+  late.acts = {1, 4};
+  program.steps = {{Repeat{5, {early, steps[1], late}}}};
+  plan_memory(program);
+  const std::vector<Step>& body = std::get<Repeat>(program.steps[0].action).body;
+  EXPECT_THAT(freed_by(body[0]), ::testing::IsEmpty());
+  EXPECT_THAT(freed_by(body[1]), ::testing::Contains(0));
+  EXPECT_THAT(freed_by(body[2]), ::testing::IsEmpty());
+}
+
+// The exchange takes place in every iteration, and sends the first buffer in the first two alone. In the
+// others it would free what the next iteration reads.
+TEST(PlanMemory, AnExchangeFreesNothingThatIsFullWhereItSendsSomethingElse) {
+  Program program = two_relus();
+  program.processors = 2;
+  for (const char* name : {"there", "also there"})
+    program.buffers.push_back({.name = name, .type = kTwoFloats, .processor = 1});
+  const std::vector<Step> steps = program.steps;  // load, relu, relu, store
+  const auto body_with = [&](executor::Iterations reads) {
+    Step load = steps[0];
+    Step read = steps[1];
+    load.acts = {0, 4};
+    read.acts = reads;
+    const Step exchange{
+        .action = executor::CopyBetweenProcessors{{{{{0}}, {{3}}, {0, 2}}, {{{2}}, {{4}}, {0, 5}}}}};
+    program.steps = {{Repeat{5, {read, load, exchange}}}};
+    plan_memory(program);
+    return std::get<Repeat>(program.steps[0].action).body;
+  };
+  EXPECT_THAT(freed_by(body_with({3, 5})[2]), ::testing::Not(::testing::Contains(0)));
+  EXPECT_THAT(freed_by(body_with({5, 5})[2]), ::testing::Contains(0));
+}
+
 TEST(PlanMemory, FreesASumAfterItsStore) {
   Program program = two_relus();
   const Step zero = program.steps[0];  // writes `in`

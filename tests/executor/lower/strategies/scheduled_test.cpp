@@ -183,6 +183,59 @@ TEST(Scheduled, HoldsTheCountedPeaks) {
   }
 }
 
+// Of 36 stages, whose fill and flush are Repeats.
+TEST(Scheduled, ALongPipelineTrainsAsOneProcessorDoes) {
+  const int processors = 36;
+  const auto trained = [&](const schedule::Layout& layout, PipelineOrder order, int micro_batches) {
+    const ir::Training training = chain(layout, micro_batches);
+    return train(training, place_chain(training, layout), in_order(order, micro_batches), 1).state;
+  };
+  int programs = 0;
+  for (const schedule::Family& family : schedule::families()) {
+    for (const int micro_batches : {processors, 2 * processors + 4}) {
+      const schedule::Request request{processors, micro_batches, 1};
+      if (family.order == PipelineOrder::Lockstep || !family.why_not(request).empty()) continue;
+      const schedule::Schedule schedule = make_schedule(family, request);
+      if (schedule.layout.copies > 1 || schedule.layout.chunks() != processors) continue;
+      schedule::Layout alone = schedule.layout;
+      alone.processors = 1;
+      std::ranges::fill(alone.processor_of, 0);
+      const ir::Training training = chain(alone, micro_batches);
+      Strategy whole;
+      whole.accumulation_factor = micro_batches;
+      EXPECT_EQ(trained(schedule.layout, family.order, micro_batches),
+                train(training, on_one_processor(training), whole, 1).state)
+          << family.name << " " << micro_batches;
+      ++programs;
+    }
+  }
+  EXPECT_EQ(programs, 16);
+}
+
+// All steps, those of bodies too.
+std::int64_t count_steps(const std::vector<executor::Step>& steps) {
+  std::int64_t count = std::ssize(steps);
+  for (const executor::Step& step : steps) {
+    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) count += count_steps(repeat->body);
+  }
+  return count;
+}
+
+// Its fill and its flush are as long as there are stages, and in each cycle there is another one that acts.
+TEST(Scheduled, ALongPipelineHasStepsByTheStageAlone) {
+  for (const PipelineOrder order : {PipelineOrder::GPipe, PipelineOrder::OneForwardOneBackward}) {
+    const auto steps = [&](int processors) {
+      const schedule::Schedule schedule =
+          make_schedule(schedule::family_of(order), {processors, 2 * processors, 1});
+      const ir::Training training = chain(schedule.layout, 2 * processors);
+      return count_steps(
+          lower::lower(training, place_chain(training, schedule.layout), in_order(order, 2 * processors))
+              .steps);
+    };
+    EXPECT_LT(steps(128), 2.2 * static_cast<double>(steps(64))) << schedule::family_of(order).name;
+  }
+}
+
 // How often the ops of all blocks compute a function, in the whole Program.
 std::int64_t count_ops(const executor::Program& program, std::string_view name) {
   std::int64_t count = 0;
