@@ -22,11 +22,9 @@ void remove_all() {
   }
 }
 
-// The signal ends the program as soon as this returns. That it is no longer handled is said here and not by
-// SA_RESETHAND, which ThreadSanitizer does not see.
+// The signal ends the program as soon as this returns.
 void end_by(int signal) {
   remove_all();
-  std::signal(signal, SIG_DFL);
   ::raise(signal);
 }
 
@@ -49,13 +47,14 @@ bool is_ignored(int signal) {
 void remove_unfinished_files_at_signals() {
   struct sigaction action = {};
   action.sa_handler = end_by;
+  action.sa_flags = SA_RESETHAND;
   sigfillset(&action.sa_mask);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU}) {
     if (!is_ignored(signal)) ::sigaction(signal, &action, nullptr);
   }
   struct sigaction ending = action;
   ending.sa_sigaction = end_for_lack_of_data;
-  ending.sa_flags = SA_SIGINFO;
+  ending.sa_flags = SA_RESETHAND | SA_SIGINFO;
   ::sigaction(SIGBUS, &ending, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -35,6 +35,7 @@ TEST(UnfinishedFiles, GoWhenASignalEndsTheProgram) {
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGTERM}) {
     EXPECT_EXIT(
         {
+          std::signal(signal, SIG_DFL);  // under nohup it is ignored
           remove_unfinished_files_at_signals();
           OutputFile replacement(folder.file("done"));
           OutputFile other(folder.file("other"));
