@@ -278,7 +278,9 @@ Follower::Explanation Follower::explain(OpId id, std::size_t output, const Momen
   const std::int64_t terms = summed_terms(ir::TypedOp(graph_, op));
   const auto of_sum = [&](std::int64_t parts, const Operands& magnitudes) {
     const Tensor sums = sums_of_magnitudes(ops_, op, magnitudes)[output].tensor;
-    return bound_of_sum({.terms = terms + parts, .parts = parts}, sums);
+    const auto* alpha = ir::attribute_if<float>(op, "alpha");
+    return bound_of_sum(
+        {.terms = terms + parts, .parts = parts, .factor = alpha == nullptr ? 1.0 : double{*alpha}}, sums);
   };
   switch (cut_of(id)) {
     case Cut::Summed:

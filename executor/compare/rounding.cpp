@@ -159,7 +159,8 @@ std::optional<Tensor> bound_of_sum(const Sum& sum, const Tensor& magnitudes) {
   if (!roundoff) return std::nullopt;
   const double share = 2 * static_cast<double>(sum.terms + 1) * roundoff->sum +
                        2 * static_cast<double>(sum.parts + 1) * roundoff->result;
-  const double lost = 2 * static_cast<double>(sum.terms + sum.parts) * roundoff->least;
+  const double lost =
+      2 * static_cast<double>(sum.terms + sum.parts) * roundoff->least * std::max(1.0, std::fabs(sum.factor));
   Tensor bound = cast(magnitudes, DataType::Double);
   if (magnitudes.type() == DataType::Double) bound = bound.clone();
   for (double& value : bound.values<double>()) value = share * std::fabs(value) + lost;

@@ -22,6 +22,7 @@ std::int64_t summed_terms(const ir::TypedOp& op);
 struct Sum {
   std::int64_t terms = 1;
   std::int64_t parts = 1;  ///< that are added up by themselves and kept, then added
+  double factor = 1;  ///< of the whole, as Gemm's alpha: what terms lose below the smallest step grows by it
 };
 
 /// For each element, the most by which two orders of the sum differ, as doubles: of `magnitudes`, the sums of

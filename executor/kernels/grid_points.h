@@ -86,8 +86,9 @@ template <class C>
 std::int64_t index_of(const GridSample& op, std::size_t axis, C at) {
   const C last = static_cast<C>(op.input[axis] - 1);
   if (at >= 0 && at <= last) return static_cast<std::int64_t>(at);
-  if (op.padding == Padding::Zeros || std::isnan(at)) return -1;
+  if (op.padding == Padding::Zeros) return -1;
   if (op.padding == Padding::Reflection) at = std::trunc(reflect(at, border_of<C>(op, axis)).at);
+  if (std::isnan(at)) return -1;  // as it was given, or as what is infinite is reflected
   return static_cast<std::int64_t>(std::clamp(at, C{0}, last));
 }
 

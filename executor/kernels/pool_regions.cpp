@@ -69,9 +69,11 @@ Range bin_range(T first, T last, std::int64_t index, std::int64_t bins, std::int
   const T length = std::max(last - first + T{1}, T{1}) / static_cast<T>(bins);
   const T begin = std::floor(static_cast<T>(index) * length) + first;
   const T end = std::ceil(static_cast<T>(index + 1) * length) + first;
-  const T most = static_cast<T>(size);
-  return {static_cast<std::int64_t>(std::clamp(begin, T{0}, most)),
-          static_cast<std::int64_t>(std::clamp(end, T{0}, most))};
+  // Of corners that are so far apart that their distance is infinite, a place is no number.
+  const auto place = [&](T at) {
+    return at > 0 ? static_cast<std::int64_t>(std::min(at, static_cast<T>(size))) : std::int64_t{0};
+  };
+  return {place(begin), place(end)};
 }
 
 // Where the largest element is, of equal ones the first; -1 of no element.
@@ -97,7 +99,11 @@ void for_each_bin(const RoiPool& pool, const T* x, const T* region, const Use& u
     throw Error("a region is of image {}, there are {}", named, pool.batch);
   const auto image = static_cast<std::int64_t>(named);
   T corners[4];
-  for (int i = 0; i < 4; ++i) corners[i] = std::round(region[i + 1] * static_cast<T>(pool.scale));
+  for (int i = 0; i < 4; ++i) {
+    corners[i] = std::round(region[i + 1] * static_cast<T>(pool.scale));
+    if (!std::isfinite(corners[i]))
+      throw Error("a corner of a region is at {}, a finite number needed", static_cast<double>(corners[i]));
+  }
   for (std::int64_t plane = image * pool.channels; plane < (image + 1) * pool.channels; ++plane) {
     const T* from = x + plane * pool.plane_size();
     for (std::int64_t h = 0; h < pool.pooled_height; ++h) {

@@ -53,6 +53,13 @@ TEST(BoundOfSum, CountsTheRoundingOfPartsThatAreHalves) {
   EXPECT_GT(bounds_of({.terms = 4, .parts = 3}, half)[0], 8 * std::ldexp(1, -11));
 }
 
+// A product below the smallest float is none, or one step; alpha makes a step large.
+TEST(BoundOfSum, HoldsWhatAFactorMakesOfProductsThatAreLost) {
+  const double step = std::ldexp(1, -149);
+  EXPECT_GE(bounds_of({.terms = 1, .factor = -1e30}, list<float>({0}))[0], 1e30 * step);
+  EXPECT_LT(bounds_of({.terms = 1, .factor = 1e-30}, list<float>({0}))[0], 10 * step);
+}
+
 TEST(BoundOfSum, IsNothingForWholeNumbers) {
   EXPECT_FALSE(bound_of_sum({.terms = 4}, list<std::int64_t>({1})));
 }

@@ -275,6 +275,20 @@ TEST(MaxRoiPool, RefusesARegionOfNoImage) {
   }
 }
 
+TEST(MaxRoiPool, TakesCornersHoweverFarButNoneThatIsNoNumber) {
+  const auto pooled = [](float first, float last) {
+    return values<float>(
+        run_text(
+            "agraph (float[1,1,2,2] x, float[1,5] r) => (float[] y) { y = MaxRoiPool <pooled_shape "
+            "= [1,1]> (x, r) }",
+            {tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4}), tensor<float>({1, 5}, {0, first, first, last, last})})
+            .at(0));
+  };
+  EXPECT_EQ(pooled(-1e30F, 1e30F), (std::vector<float>{4}));
+  EXPECT_EQ(pooled(-3e38F, 3e38F), (std::vector<float>{4}));  // whose distance is infinite
+  for (const float corner : {INFINITY, -INFINITY, NAN}) EXPECT_THROW(pooled(0, corner), Error) << corner;
+}
+
 TEST(Pools, OfAnAxisWithoutElementsAreEmpty) {
   for (const std::string op : {"AveragePool", "MaxPool", "LpPool"}) {
     const auto results = testing::run_text("g (float[1,1,4,0] x) => (float[a,b,c,d] y) { y = " + op +
