@@ -115,6 +115,13 @@ void infer_lrn(InferContext& context) {
 }
 
 void infer_dropout(InferContext& context) {
+  for (const std::size_t i : {1, 2}) {  // ratio and training_mode
+    if (!context.has_input(i)) continue;
+    const Type& type = context.input(i);
+    const bool fits_rank = !context.has_rank(0) || type.rank() <= context.input(0).rank();
+    if (!type.is_static() || (type.element_count() == 1 && fits_rank)) continue;
+    throw Error("input '{}' is {}, one number needed", context.op.spec->inputs[i].name, to_string(type));
+  }
   same_as_input(context);
   Type mask = context.input(0);
   mask.element = DataType::Bool;

@@ -1,6 +1,8 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <cmath>
 
+#include "tests/support/graph_text.h"
 #include "tests/support/near.h"
 #include "tests/support/run_text.h"
 
@@ -8,6 +10,7 @@ namespace podium::testing {
 namespace {
 
 using testing::expect_near;
+using testing::graph_of;
 std::vector<double> wave(std::size_t count) {
   std::vector<double> numbers(count);
   for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<double>((i * 53 + 7) % 89) * 0.37 - 11;
@@ -246,6 +249,16 @@ TEST(Dropout, InTrainingDropsByTheSeedAndScalesTheRest) {
       {tensor<double>({5}, {1, 2, 3, 4, 5}), tensor<float>({}, {0.6F}), tensor<bool>({}, {true})});
   EXPECT_EQ(values<bool>(results[1]), (std::vector<bool>{false, true, true, false, false}));
   expect_near<double>(results[0], {0, 5, 7.5, 0, 0}, 1e-6);
+}
+
+TEST(Dropout, TakesOneNumberForItsRatio) {
+  for (const char* ratio : {"float[2]", "float[1,2]", "float[0]"}) {
+    EXPECT_THROW(graph_of(fmt::format("g (float[1,2] x, {} r) => (y) {{ y = Dropout (x, r) }}", ratio)),
+                 Error)
+        << ratio;
+  }
+  EXPECT_THROW(graph_of("g (float x, float[1] r) => (y) { y = Dropout (x, r) }"), Error);
+  EXPECT_NO_THROW(graph_of("g (float[1,2] x, float[1] r, bool t) => (y) { y = Dropout (x, r, t) }"));
 }
 
 TEST(Dropout, RefusesARatioOfOne) {
