@@ -7,6 +7,9 @@
 
 namespace podium::executor {
 
+/// The slot that stands for any number of one, also below zero, counted round and round.
+inline int slot_for(int number, int slots) { return (number % slots + slots) % slots; }
+
 /// Calls `visit(slot, is_write, acts)` on each slot that a step uses itself, none for a Repeat, with the
 /// iterations in which it does: for a block all reads first, for transfers the read of each before its write.
 /// An omitted input has no slot.

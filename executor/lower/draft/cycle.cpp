@@ -232,19 +232,14 @@ class Unroller {
     step.micro_batch_stride = written == Written::Repeated ? 1 : 0;
   }
   void turn(Slot& slot, int micro_batch, Written written) const {
+    const int slots = program_[slot.buffer].slots;
     if (slot.stride != 0) {
-      slot.index = place(slot, slot.index + slot.stride * micro_batch);
+      slot.index = executor::slot_for(slot.index + slot.stride * micro_batch, slots);
       if (written == Written::Once) slot.stride = 0;
     }
     if (!stashes_.contains(slot.buffer)) return;
-    slot.index = place(slot, micro_batch);
+    slot.index = executor::slot_for(micro_batch, slots);
     slot.stride = written == Written::Repeated ? 1 : 0;
-  }
-
-  // The slot that stands for any number of one, counted round and round.
-  int place(const Slot& slot, int number) const {
-    const int slots = program_[slot.buffer].slots;
-    return (number % slots + slots) % slots;
   }
 
   const Program& program_;

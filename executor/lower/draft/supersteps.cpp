@@ -339,15 +339,15 @@ class Folder {
 // long as the pipeline, whose stretch is found beforehand.
 std::vector<Fold> folded(const std::vector<Superstep>& supersteps, const Stretch& stretch,
                          std::size_t turnouts) {
-  constexpr std::int64_t kShort = 8;
+  constexpr std::int64_t kLongestPeriod = 8;
   const std::int64_t all = std::ssize(supersteps);
-  const bool is_short = stretch.period <= kShort;
+  const bool has_long_period = stretch.period > kLongestPeriod;
   std::vector<Fold> folds;
   for (std::int64_t at = 0; at < all;) {
-    std::vector<std::int64_t> periods(kShort);
+    std::vector<std::int64_t> periods(kLongestPeriod);
     std::iota(periods.begin(), periods.end(), 1);
-    if (!is_short && at == stretch.begin) periods = {stretch.period};
-    const std::int64_t end = !is_short && at < stretch.begin ? stretch.begin : all;
+    if (has_long_period && at == stretch.begin) periods = {stretch.period};
+    const std::int64_t end = has_long_period && at < stretch.begin ? stretch.begin : all;
     std::optional<Folder> best;
     for (std::int64_t period : periods) {
       Folder folder(period, turnouts);
@@ -400,13 +400,12 @@ class SuperstepWriter {
   }
   void turn(Slot& slot, const Entry& entry) const {
     const int slots = program_[slot.buffer].slots;
-    const auto place = [&](int number) { return (number % slots + slots) % slots; };
     if (slot.stride != 0) {
-      slot.index = place(slot.index + slot.stride * entry.first.micro_batch);
+      slot.index = executor::slot_for(slot.index + slot.stride * entry.first.micro_batch, slots);
       slot.stride *= entry.stride;
     }
     if (!turns_[slot.buffer]) return;
-    slot.index = place(entry.first.micro_batch);
+    slot.index = executor::slot_for(entry.first.micro_batch, slots);
     slot.stride = entry.stride;
   }
   // Apart, what one processor has for another one is an exchange: nobody else waits for it.
@@ -434,10 +433,10 @@ std::vector<Step> write_out(Program& program, const std::vector<Turnout>& turnou
       SlotGiver(program, turnouts).give(Positions(supersteps, turnouts.size()));
   const SuperstepWriter writer(program, turnouts, turns, exchanges);
   const Stretch stretch = longest_stretch(supersteps);
-  const bool is_short = std::ssize(supersteps) - stretch.count * stretch.period <= longest_fill;
+  const bool has_short_fill = std::ssize(supersteps) - stretch.count * stretch.period <= longest_fill;
   std::vector<Step> steps;
   for (const Fold& fold :
-       is_short ? with_stretch(supersteps, stretch) : folded(supersteps, stretch, turnouts.size())) {
+       has_short_fill ? with_stretch(supersteps, stretch) : folded(supersteps, stretch, turnouts.size())) {
     if (fold.count == 1) {
       for (const std::vector<Entry>& superstep : fold.supersteps) writer.write(superstep, steps);
       continue;
