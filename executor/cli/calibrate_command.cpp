@@ -31,7 +31,7 @@ ProbeTime least_time(const Probe& probe, int threads, double seconds) {
   InferenceSession session(std::move(model), {.threads = threads, .clock = true});
   std::vector<ir::Datum> inputs;
   for (const executor::HostTensor& input : session.inputs())
-    inputs.push_back(random_input(input.name, input.type, 0));
+    inputs.push_back(random_input(input.name, input.type, session.ids(), 0));
   session.run(inputs);  // finds memory
   ProbeTime least{.seconds = std::numeric_limits<double>::infinity(), .flop = session.timeline()->flop};
   const auto start = WallClock::now();

@@ -143,7 +143,7 @@ std::vector<ir::Datum> inputs_of_step(const TrainingJob& job, const TrainingSess
   std::vector<std::int64_t> rows(samples_of_micro_batch(input, job.samples.axes) * input.micro_batches *
                                  session.program().replicas);
   Samples samples = job.samples;
-  draw_missing(samples, session.inputs(), std::ssize(rows), options.random_seed);
+  draw_missing(samples, session.inputs(), session.ids(), std::ssize(rows), options.random_seed);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i) % samples.count;
   return take_rows(samples, rows, session.inputs());
 }

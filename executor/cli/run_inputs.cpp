@@ -177,7 +177,7 @@ std::vector<ir::Datum> gather(const InferenceSession& session, const std::map<st
     ir::Type type = whole_type(input);
     const int micro_batches = input.micro_batches * (input.broadcast ? 1 : session.program().replicas);
     if (micro_batches > 1 && type.is_tensor()) type.dims.insert(type.dims.begin(), micro_batches);
-    inputs.push_back(random_input(input.name, type, options.random_seed));
+    inputs.push_back(random_input(input.name, type, session.ids(), options.random_seed));
     drawn += (drawn.empty() ? "" : ", ") + input.name;
   }
   if (!drawn.empty())

@@ -134,7 +134,7 @@ void Contest::run_references(const std::vector<Candidate>& candidates) {
         given_.model,
         given_.options({.seed = setting.seed, .threads = setting.threads, .strategy = settings}));
     const std::int64_t samples = samples_of_step(session, given_.samples.axes, settings);
-    draw_missing(given_.samples, session.inputs(), samples * std::max(1, setting.oracle_steps),
+    draw_missing(given_.samples, session.inputs(), session.ids(), samples * std::max(1, setting.oracle_steps),
                  setting.random_seed);
     train(session, settings);
     references_[step] = trained_weights(session);

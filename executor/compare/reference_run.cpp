@@ -59,8 +59,9 @@ ReferenceRun::ReferenceRun(importer::Model model, int micro_batches,
     types_.push_back(input.type);
     const ir::Type drawn = of_micro_batches(input.type, one_shape ? micro_batches : 1);
     const auto found = given.find(input.name);
-    const ir::Datum first =
-        found != given.end() ? found->second : random_input(input.name, drawn, setting.random_seed);
+    const ir::Datum first = found != given.end()
+                                ? found->second
+                                : random_input(input.name, drawn, session.ids(), setting.random_seed);
     inputs_.push_back(repeated(input.name, first, input.type, micro_batches));
   }
   for (const ir::Datum& output : session.run(inputs(micro_batches))) {

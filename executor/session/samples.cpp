@@ -80,8 +80,8 @@ std::int64_t elements_of_sample(const ir::Tensor& array) {
   return array.size() / std::max<std::int64_t>(array.dim(0), 1);
 }
 
-void draw_missing(Samples& samples, const std::vector<HostTensor>& inputs, std::int64_t count,
-                  std::uint64_t seed) {
+void draw_missing(Samples& samples, const std::vector<HostTensor>& inputs, const IdCounts& ids,
+                  std::int64_t count, std::uint64_t seed) {
   if (samples.arrays.empty()) samples.count = count;
   for (const HostTensor& input : inputs) {
     if (samples.arrays.contains(input.name)) continue;
@@ -90,7 +90,7 @@ void draw_missing(Samples& samples, const std::vector<HostTensor>& inputs, std::
     if (type.rank() <= axis) continue;  // check_samples says so
     type.dims.erase(type.dims.begin() + axis);
     type.dims.insert(type.dims.begin(), samples.count);
-    samples.arrays[input.name] = random_input(input.name, type, seed).tensor;
+    samples.arrays[input.name] = random_input(input.name, type, ids, seed).tensor;
     samples.files[input.name] = "random values of " + input.name;
   }
   check_samples(samples, inputs);
@@ -104,8 +104,8 @@ void check_has_all(const Samples& samples, const std::vector<HostTensor>& inputs
   for (const HostTensor& input : inputs) {
     if (samples.arrays.contains(input.name)) continue;
     names.push_back(fmt::format("'{}'", input.name));
-    flags.push_back(
-        fmt::format("{} {} ({})", samples.flag, ir::shell_word(input.name + "=FILE"), to_string(whole_type(input))));
+    flags.push_back(fmt::format("{} {} ({})", samples.flag, ir::shell_word(input.name + "=FILE"),
+                                to_string(whole_type(input))));
   }
   if (names.empty()) return;
   throw Error("input{} {}: no data found, {} needed with {} samples", names.size() > 1 ? "s" : "",

@@ -10,6 +10,7 @@
 
 #include "executor/program.h"
 #include "executor/session/host_arrays.h"
+#include "executor/session/id_counts.h"
 #include "ir/datum.h"
 
 namespace podium {
@@ -34,9 +35,9 @@ std::int64_t samples_of_micro_batch(const executor::HostTensor& input, const Sam
 std::int64_t elements_of_sample(const ir::Tensor& array);
 
 /// Draws samples for inputs that have none: as many as the others have, or `count` where there are none at
-/// all.
-void draw_missing(Samples& samples, const std::vector<executor::HostTensor>& inputs, std::int64_t count,
-                  std::uint64_t seed);
+/// all. Integers are those of random_input.
+void draw_missing(Samples& samples, const std::vector<executor::HostTensor>& inputs, const IdCounts& ids,
+                  std::int64_t count, std::uint64_t seed);
 
 /// Error when an input has no array or an array no input, when samples have another number of elements than
 /// the input takes, or a type that is not cast to it. Ones among the dimensions are not looked at.

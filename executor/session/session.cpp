@@ -25,6 +25,7 @@ namespace podium {
 
 struct InferenceSession::State {
   CheckedOptions checked;
+  IdCounts ids;
   Compiled compiled;
   std::optional<Watched> watched;
 };
@@ -126,6 +127,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   if (!options.optimized) check_computes(forward.graph, own_outputs);
   // Sizes follow from the replicas where these exchange.
   if (!options.optimized || exchanges) optimize(forward);
+  state_->ids = count_ids(forward.graph);
   follow_annotations(forward, checked.strategy);
   Placed placed = place(std::move(forward), model.info, std::move(sharding), checked);
   state_->watched = std::move(placed.watched);
@@ -134,6 +136,8 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
 
 InferenceSession::~InferenceSession() = default;
 InferenceSession::InferenceSession(InferenceSession&&) noexcept = default;
+
+const IdCounts& InferenceSession::ids() const { return state_->ids; }
 
 std::span<const ir::Datum> InferenceSession::run(std::span<const ir::Datum> given) {
   Compiled& compiled = state_->compiled;

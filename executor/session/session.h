@@ -10,6 +10,7 @@
 #include "annotate/partition.h"
 #include "executor/device/device.h"
 #include "executor/numeric/engine.h"
+#include "executor/session/id_counts.h"
 #include "executor/session/read_options.h"
 #include "executor/session/variable_store.h"
 #include "executor/sim/timeline.h"
@@ -67,6 +68,8 @@ class InferenceSession {
 
   const std::vector<executor::HostTensor>& inputs() const { return program().inputs; }
   const std::vector<executor::HostTensor>& outputs() const { return program().outputs; }
+  /// The inputs that hold ids, for those who draw their data.
+  const IdCounts& ids() const;
 
   /// `inputs` in the order of inputs(), each with the elements of all micro-batches that it gives in a run:
   /// [batches per step][replicas][micro-batch...], without the replicas where it is broadcast. Of one

@@ -143,6 +143,7 @@ struct TrainingSession::State {
   std::vector<double> losses;  // of the last run
   std::int64_t steps = 0;
   std::vector<HostTensor> inputs;  // of data
+  IdCounts ids;
 
   void check_loss(std::span<const ir::Datum> outputs);
   void clock_late(std::map<std::string_view, ir::Datum>& given);
@@ -219,8 +220,9 @@ TrainingSession::TrainingSession(importer::Model model, const TrainingOptions& g
   ir::bind_replicas(model.graph, checked.strategy.replicas);
   GroupedWeights weights = take_grouped_weights(model, checked.strategy.replicas);
   state.contributions = contributions_of(checked.strategy, weights.groups);
-  Placed placed =
-      make_trained(make_trainable(std::move(model), options, state.contributions, checked.strategy), checked);
+  Trainable trainable = make_trainable(std::move(model), options, state.contributions, checked.strategy);
+  state.ids = count_ids(trainable.forward.graph);
+  Placed placed = make_trained(std::move(trainable), checked);
   const ir::Training& training = placed.training;
   state.fed = fed_scalars(placed);
   state.loss_name = training.graph[training.graph.outputs[training.loss]].name;
@@ -238,6 +240,8 @@ TrainingSession::~TrainingSession() = default;
 TrainingSession::TrainingSession(TrainingSession&&) noexcept = default;
 
 const std::vector<HostTensor>& TrainingSession::inputs() const { return state_->inputs; }
+
+const IdCounts& TrainingSession::ids() const { return state_->ids; }
 
 std::span<const ir::Datum> TrainingSession::run(std::span<const ir::Datum> given) {
   State& state = *state_;

@@ -50,6 +50,8 @@ class TrainingSession {
 
   /// What run takes: the model's inputs.
   const std::vector<executor::HostTensor>& inputs() const;
+  /// The inputs that hold ids, for those who draw their data.
+  const IdCounts& ids() const;
   /// What run gives: the model's outputs, the loss and the anchors.
   const std::vector<executor::HostTensor>& outputs() const { return program().outputs; }
 

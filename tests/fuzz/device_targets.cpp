@@ -40,8 +40,10 @@ std::optional<OverDevices> read_small(const std::string& bytes) {
   return OverDevices{.model = std::move(*model), .configuration = first.name};
 }
 
-std::vector<ir::Datum> inputs_of_step(int step, const std::vector<executor::HostTensor>& inputs) {
-  return random_inputs(inputs, 1, static_cast<std::uint64_t>(step) + 1);
+compare::InputsOfStep inputs_with(const IdCounts& ids) {
+  return [&ids](int step, const std::vector<executor::HostTensor>& inputs) {
+    return random_inputs(inputs, ids, 1, static_cast<std::uint64_t>(step) + 1);
+  };
 }
 
 // Where each op is right by itself, a weight may move as far as results did from which it learns: those of a
@@ -69,6 +71,7 @@ void run_over_devices(const std::string& bytes, Strategy strategy) {
   several.strategy = std::move(strategy);
   several.strategy.device_configuration = given->configuration;
   InferenceSession session(given->model, several);
+  const compare::InputsOfStep inputs_of_step = inputs_with(plain.ids());
   const compare::PlainSteps steps = compare::run_plainly(plain, 1, inputs_of_step);
   expect_numbers_of_one(compare::judge(session, steps, inputs_of_step, {.threads = 1}));
 }
@@ -90,6 +93,7 @@ void train_over_devices(const std::string& bytes) {
   TrainingOptions several = one;
   several.session.strategy.device_configuration = given->configuration;
   TrainingSession session(given->model, several);
+  const compare::InputsOfStep inputs_of_step = inputs_with(plain.ids());
   const compare::PlainSteps steps = compare::run_plainly(plain, 1, inputs_of_step);
   expect_numbers_of_one(compare::judge(session, steps, inputs_of_step, {.threads = 1}));
 }

@@ -25,7 +25,8 @@ void run_model(const std::string& bytes, const Strategy& strategy,
   std::optional<importer::Model> model = small_model(bytes, reading);
   if (!model) return;
   InferenceSession session(std::move(*model), {.threads = 1, .strategy = strategy, .clock = true});
-  if (session.can_run()) session.run(random_inputs(session.inputs(), session.program().replicas, 1));
+  if (!session.can_run()) return;
+  session.run(random_inputs(session.inputs(), session.ids(), session.program().replicas, 1));
 }
 
 // Half of the inputs are constants, mostly such as decide a branch; which ones is the same for the same
@@ -72,7 +73,8 @@ void train_model(const std::string& bytes) {
   if (!model) return;
   TrainingOptions options{.session = {.threads = 1, .clock = true}, .loss = add_any_loss(*model)};
   TrainingSession session(std::move(*model), options);
-  if (session.can_run()) session.run(random_inputs(session.inputs(), session.program().replicas, 1));
+  if (!session.can_run()) return;
+  session.run(random_inputs(session.inputs(), session.ids(), session.program().replicas, 1));
 }
 
 Corpus images() { return corpus_files("image"); }

@@ -52,14 +52,14 @@ std::string add_any_loss(importer::Model& model) {
   return ir::add_loss(model.graph, ir::LossKind::MeanSquaredError, output, "wanted");
 }
 
-std::vector<ir::Datum> random_inputs(const std::vector<executor::HostTensor>& inputs, int replicas,
-                                     std::uint64_t seed) {
+std::vector<ir::Datum> random_inputs(const std::vector<executor::HostTensor>& inputs, const IdCounts& ids,
+                                     int replicas, std::uint64_t seed) {
   std::vector<ir::Datum> data;
   for (const executor::HostTensor& input : inputs) {
     ir::Type type = whole_type(input);
     const int micro_batches = input.micro_batches * (input.broadcast ? 1 : replicas);
     if (micro_batches > 1) type.dims.insert(type.dims.begin(), micro_batches);
-    data.push_back(random_input(input.name, type, seed));
+    data.push_back(random_input(input.name, type, ids, seed));
   }
   return data;
 }

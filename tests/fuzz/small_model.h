@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/program.h"
+#include "executor/session/id_counts.h"
 #include "importer/import.h"
 #include "ir/datum.h"
 
@@ -21,7 +22,7 @@ std::optional<importer::Model> small_model(const std::string& bytes,
 std::string add_any_loss(importer::Model& model);
 
 /// Random numbers for a run, in the order of a session's inputs; the same for the same seed.
-std::vector<ir::Datum> random_inputs(const std::vector<executor::HostTensor>& inputs, int replicas,
-                                     std::uint64_t seed);
+std::vector<ir::Datum> random_inputs(const std::vector<executor::HostTensor>& inputs, const IdCounts& ids,
+                                     int replicas, std::uint64_t seed);
 
 }  // namespace podium::fuzz
