@@ -22,7 +22,7 @@ namespace {
 using device::Device;
 using device::Link;
 
-constexpr int kCases = 60;
+constexpr int kCases = 150;
 
 int pick(std::mt19937& random, int least, int most) {
   return std::uniform_int_distribution<int>(least, most)(random);
@@ -50,39 +50,74 @@ Device random_device(std::mt19937& random) {
   return device;
 }
 
-// Linear layers with something between them, on one processor after the other.
+// Layers of one kind, each a product and what is done with it, on one processor after the other.
 struct RandomModel {
   explicit RandomModel(std::mt19937& random)
       : processors(pick(random, 1, 4)), rows(8 * pick(random, 1, 40)), widths{16 * pick(random, 1, 40)} {
     for (int i = 0; i < 4; ++i) widths.push_back(16 * pick(random, 1, 40));
-    between = pick(random, 0, 1) == 0 ? "Relu" : "Tanh";
+    kind = kKinds[static_cast<std::size_t>(pick(random, 0, std::ssize(kKinds) - 1))];
+    type = pick(random, 0, 1) == 0 ? "float" : "float16";
   }
 
   Placed placed(int times_rows = 1) const {
-    std::string inputs = fmt::format("float[{},{}] h0", rows * times_rows, widths[0]);
+    const int layers = static_cast<int>(widths.size()) - 1;
+    std::string inputs = state("h0", times_rows, widths[0]);
     std::string ops;
     std::vector<int> places;
-    const int layers = static_cast<int>(widths.size()) - 1;
     for (int i = 0; i < layers; ++i) {
-      inputs += fmt::format(", float[{},{}] w{}", widths[i], widths[i + 1], i);
-      ops += fmt::format("p{0} = MatMul(h{0}, w{0}) h{1} = {2}(p{0}) ", i, i + 1, between);
+      inputs += fmt::format(", {}", weights(i));
+      ops += fmt::format("p{0} = {1}(h{0}, w{0}) h{2} = ", i, kind.product, i + 1) +
+             fmt::format(fmt::runtime(kind.then), fmt::arg("p", fmt::format("p{}", i))) + " ";
       places.insert(places.end(), 2, i * processors / layers);
     }
     ops.replace(ops.rfind(fmt::format("h{} =", layers)), 2, "y");
     Placed model = testing::placed(
-        fmt::format("g ({}) => (float[{},{}] y) {{ {} }}", inputs, rows * times_rows, widths.back(), ops),
-        places);
-    std::vector<ir::ValueId> weights(model.graph.inputs.begin() + 1, model.graph.inputs.end());
+        fmt::format("g ({}) => ({}) {{ {} }}", inputs, state("y", times_rows, widths.back()), ops), places);
+    std::vector<ir::ValueId> known(model.graph.inputs.begin() + 1, model.graph.inputs.end());
     model.graph.inputs.resize(1);
-    for (ir::ValueId id : weights)
-      model.graph[id].constant = ir::filled(ir::DataType::Float, model.graph[id].type.dims, 0);
+    for (ir::ValueId id : known) {
+      const ir::Type& of = model.graph[id].type;
+      model.graph[id].constant = ir::filled(of.element, of.dims, 0);
+    }
     return model;
+  }
+
+  struct Kind {
+    std::string_view product;
+    std::string_view then;
+    std::string_view state;    // dims between two layers
+    std::string_view weights;  // dims of a layer's weights
+  };
+  static constexpr std::array kKinds{
+      Kind{"MatMul", "Relu({p})", "{rows},{width}", "{width},{next}"},
+      Kind{"MatMul", "Tanh({p})", "{rows},{width}", "{width},{next}"},
+      Kind{"MatMul", "Softmax<axis = -1>({p})", "{rows},{width}", "{width},{next}"},
+      Kind{"MatMul", "LpNormalization<axis = -1>({p})", "{rows},{width}", "{width},{next}"},
+      Kind{"MatMul", "Attention<q_num_heads = 4, kv_num_heads = 4>({p}, {p}, {p})", "{rows},32,{width}",
+           "{width},{next}"},
+      Kind{"Conv<pads = [1, 1, 1, 1]>", "Relu({p})", "{rows},{width},7,7", "{next},{width},3,3"},
+      Kind{"Conv", "MaxPool<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>({p})", "{rows},{width},7,7",
+           "{next},{width},1,1"},
+  };
+
+  std::string state(std::string_view name, int times_rows, int width) const {
+    return fmt::format(
+        "{}[{}] {}", type,
+        fmt::format(fmt::runtime(kind.state), fmt::arg("rows", rows * times_rows), fmt::arg("width", width)),
+        name);
+  }
+  std::string weights(int layer) const {
+    return fmt::format("{}[{}] w{}", type,
+                       fmt::format(fmt::runtime(kind.weights), fmt::arg("width", widths[layer]),
+                                   fmt::arg("next", widths[layer + 1])),
+                       layer);
   }
 
   int processors;
   int rows;
   std::vector<int> widths;
-  std::string between;
+  Kind kind = kKinds[0];
+  std::string_view type;
 };
 
 sim::Timeline clocked(const Placed& model, const Device& device, const Strategy& strategy = {}) {
