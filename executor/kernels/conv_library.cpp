@@ -3,10 +3,14 @@
 // an operand has both descriptions and, where they differ, a reorder into scratch memory before or after the
 // run. X and Y are offered for reordering only where the work pays for it; constant weights are reordered
 // when the kernel is prepared. A shape that oneDNN refuses gives nothing, and the caller's own way takes it.
+// Where Winograd's algorithm pays, the direct sum stands by for results that are not all finite.
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "executor/kernels/conv.h"
 #include "executor/kernels/tools/onednn.h"
+#include "executor/kernels/winograd.h"
 
 namespace podium::kernels {
 namespace {
@@ -79,11 +83,14 @@ void describe_weights(const ConvShape& shape, bool transposed, ConvOperand& weig
   weights = {.given = onednn::strided(dims, strides), .liked = onednn::any(dims)};
 }
 
-enum class Liking { AsGiven, ChannelsLast, AsThePrimitive };
+enum class Liking { AsGiven, ChannelsLast, InBlocks, AsThePrimitive };
+
+enum class Weights { Known, Changing };
 
 // How X and Y are offered. They are worth moving where windows overlap and there is work enough for more
-// calls of all threads; a few channels would leave most of a block empty.
-Liking liking_of(const ConvShape& shape, bool transposed) {
+// calls of all threads; a few channels would leave most of a block empty. What oneDNN likes best may want
+// weights that take longer to bring than it saves: those that change are brought in every run.
+Liking liking_of(const ConvShape& shape, bool transposed, Weights weights) {
   constexpr std::int64_t kBlock = 16;
   constexpr double kLeastMultiplyAdds = 1 << 20;
   const std::int64_t channels =
@@ -93,17 +100,28 @@ Liking liking_of(const ConvShape& shape, bool transposed) {
                                static_cast<double>(shape.depth() * shape.out_channels);
   if (shape.kernel_size == 1 || multiply_adds < kLeastMultiplyAdds || channels < kBlock / 2)
     return Liking::AsGiven;
+  if (!transposed && weights == Weights::Changing && shape.group == 1 &&
+      std::min(shape.in_channels, shape.out_channels) >= kBlock)
+    return Liking::InBlocks;
   return transposed && channels < kBlock ? Liking::ChannelsLast : Liking::AsThePrimitive;
+}
+
+// Of 16 channels each.
+memory::desc in_blocks(const memory::dims& dims) {
+  using Tag = memory::format_tag;
+  constexpr std::array kTags{Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c};
+  return {dims, memory::data_type::f32, kTags[dims.size() - 3]};
 }
 
 memory::desc offered(const ConvOperand& operand, Liking liking) {
   const memory::dims dims = operand.given.dims();
   if (liking == Liking::AsGiven) return operand.given;
+  if (liking == Liking::InBlocks) return in_blocks(dims);
   return liking == Liking::ChannelsLast ? onednn::channels_last(dims) : onednn::any(dims);
 }
 
-void describe(const ConvShape& shape, bool transposed, bool has_bias, Library& library) {
-  const Liking liking = liking_of(shape, transposed);
+void describe(const ConvShape& shape, bool transposed, bool has_bias, Weights weights, Library& library) {
+  const Liking liking = liking_of(shape, transposed, weights);
   const memory::dims x = ir::windowed_dims(shape.batch, shape.group * shape.in_channels,
                                            {.kernel = {}, .output = shape.window.input});
   const memory::dims y = ir::windowed_dims(shape.batch, shape.group * shape.out_channels, shape.window);
@@ -121,11 +139,20 @@ ir::Window of_convolution(ir::Window window, bool transposed) {
   return window;
 }
 
+enum class Way { Direct, Winograd };
+
+dnnl::algorithm algorithm_of(Way way, bool transposed) {
+  if (way == Way::Direct)
+    return transposed ? dnnl::algorithm::deconvolution_direct : dnnl::algorithm::convolution_direct;
+  return transposed ? dnnl::algorithm::deconvolution_winograd : dnnl::algorithm::convolution_winograd;
+}
+
+// Asked for training, oneDNN transforms the weights in every run.
 template <class Primitive>
-void choose(const ConvShape& shape, bool transposed, Library& library) {
-  const auto kind = dnnl::prop_kind::forward_inference;
-  const auto algorithm =
-      transposed ? dnnl::algorithm::deconvolution_direct : dnnl::algorithm::convolution_direct;
+void choose(const ConvShape& shape, bool transposed, Way way, Library& library) {
+  const auto kind =
+      way == Way::Direct ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
+  const auto algorithm = algorithm_of(way, transposed);
   const memory::dims dilations = onednn::less_one(shape.window.dilations);
   const memory::dims end = onednn::end_padding(of_convolution(shape.window, transposed));
   const memory::dims& begin = shape.window.pads_begin;
@@ -171,20 +198,15 @@ void plan_operands(const Tensor* known_weights, Library& library) {
   library.operand_bytes = bytes;
 }
 
-}  // namespace
-
-std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
-                                             const Tensor* weights) {
-  const std::int64_t numbers = shape.batch * shape.group * shape.in_channels * shape.out_channels *
-                               shape.kernel_size * shape.in_size * shape.out_size;
-  if (numbers == 0 || shape.window.rank() < 1 || shape.window.rank() > 3) return std::nullopt;
+std::optional<LibraryConv> make_way(const ConvShape& shape, bool transposed, bool has_bias,
+                                    const Tensor* weights, Way way) {
   auto library = std::make_shared<Library>();
   try {
-    describe(shape, transposed, has_bias, *library);
+    describe(shape, transposed, has_bias, weights != nullptr ? Weights::Known : Weights::Changing, *library);
     if (transposed) {
-      choose<dnnl::deconvolution_forward>(shape, transposed, *library);
+      choose<dnnl::deconvolution_forward>(shape, transposed, way, *library);
     } else {
-      choose<dnnl::convolution_forward>(shape, transposed, *library);
+      choose<dnnl::convolution_forward>(shape, transposed, way, *library);
     }
     plan_operands(weights, *library);
   } catch (const dnnl::error&) {
@@ -193,6 +215,33 @@ std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transp
   const std::size_t bytes = library->operand_bytes + onednn::aligned(library->scratch.get_size());
   return LibraryConv{bytes, [library](const float* x, const float* w, const float* bias, float* y,
                                       std::byte* scratch) { library->run(x, w, bias, y, scratch); }};
+}
+
+std::optional<LibraryConv> make_winograd(const ConvShape& shape, bool transposed, bool has_bias,
+                                         const Tensor* weights) {
+  if (!pays_by_winograd(shape)) return std::nullopt;
+  const auto fast = make_way(shape, transposed, has_bias, weights, Way::Winograd);
+  const auto direct = make_way(shape, transposed, has_bias, nullptr, Way::Direct);
+  if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;
+  const auto results =
+      static_cast<std::size_t>(shape.batch * shape.group * shape.out_channels * shape.out_size);
+  return LibraryConv{std::max(fast->scratch_bytes, direct->scratch_bytes),
+                     [=, fast = fast->run, direct = direct->run](
+                         const float* x, const float* w, const float* bias, float* y, std::byte* scratch) {
+                       fast(x, w, bias, y, scratch);
+                       if (!are_finite({y, results})) direct(x, w, bias, y, scratch);
+                     }};
+}
+
+}  // namespace
+
+std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
+                                             const Tensor* weights) {
+  const std::int64_t numbers = shape.batch * shape.group * shape.in_channels * shape.out_channels *
+                               shape.kernel_size * shape.in_size * shape.out_size;
+  if (numbers == 0 || shape.window.rank() < 1 || shape.window.rank() > 3) return std::nullopt;
+  if (auto winograd = make_winograd(shape, transposed, has_bias, weights)) return winograd;
+  return make_way(shape, transposed, has_bias, weights, Way::Direct);
 }
 
 }  // namespace podium::kernels

@@ -3,7 +3,8 @@
 // use: by channels of Y where the weights are large, so that pieces share nothing, else by images, the sums
 // of which are added in the order of the images. X and the gradient of Y are brought into the layout that the
 // primitive likes image by image, the weights' gradient is brought back. A shape that oneDNN refuses gives
-// nothing, and the caller's own way takes it.
+// nothing, and the caller's own way takes it. Where Winograd's algorithm pays, the direct sum stands by for
+// results that are not all finite.
 #include <algorithm>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
+#include "executor/kernels/winograd.h"
 
 namespace podium::kernels {
 namespace {
@@ -59,17 +61,24 @@ struct WeightsCall {
   }
   bool x_is_as_given() const { return x.call == nullptr; }
 
-  void bring_x(const float* from, std::byte* scratch, std::byte* work) const;
+  void bring_x(const float* from, std::byte* scratch) const;
   void compute_piece(const float* from, const float* flow_from, std::int64_t piece, std::byte* scratch) const;
   void give(std::int64_t piece, float* to, std::byte* scratch) const;
   void run(const float* from, const float* flow_from, float* to, std::byte* scratch) const;
 };
 
-void WeightsCall::bring_x(const float* from, std::byte* scratch, std::byte* work) const {
+void WeightsCall::bring_x(const float* from, std::byte* scratch) const {
   if (x_is_as_given()) return;
-  for (std::int64_t image = 0; image < shape.batch; ++image) {
-    (*x.call)({{from + image * shape.in_channels * shape.in_size, image_of_x(from, image, scratch), work}});
-  }
+  const std::int64_t image_size = shape.in_channels * shape.in_size;
+  const auto first_of = [&](std::int64_t piece) { return shape.batch * piece / pieces.count(); };
+  parallel_ranges(pieces.count(), image_size * images(), [&](std::int64_t begin, std::int64_t end) {
+    const ThreadLimit alone(1);
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      std::byte* const work = scratch + work_offset + piece * work_bytes;
+      for (std::int64_t image = first_of(piece); image < first_of(piece + 1); ++image)
+        (*x.call)({{from + image * image_size, image_of_x(from, image, scratch), work}});
+    }
+  });
 }
 
 void WeightsCall::compute_piece(const float* from, const float* flow_from, std::int64_t piece,
@@ -97,10 +106,7 @@ void WeightsCall::give(std::int64_t piece, float* to, std::byte* scratch) const 
 }
 
 void WeightsCall::run(const float* from, const float* flow_from, float* to, std::byte* scratch) const {
-  {
-    const ThreadLimit alone(1);
-    bring_x(from, scratch, scratch + work_offset);
-  }
+  bring_x(from, scratch);
   const std::int64_t cost = images() * channels() * shape.depth() * shape.out_size;
   parallel_ranges(pieces.count(), cost, [&](std::int64_t begin, std::int64_t end) {
     const ThreadLimit alone(1);  // a primitive for one thread
@@ -142,12 +148,12 @@ Operands liked(const WeightsCall& plan) {
   return {onednn::any(x), onednn::any(flow), onednn::any(weights)};
 }
 
-dnnl::convolution_backward_weights::primitive_desc choose(const WeightsCall& plan) {
+dnnl::convolution_backward_weights::primitive_desc choose(const WeightsCall& plan,
+                                                          dnnl::algorithm algorithm) {
   const ir::Window& window = plan.shape.window;
   const Operands operands = liked(plan);
   const Dims dilations = onednn::less_one(window.dilations);
   const Dims end = onednn::end_padding(window);
-  const auto algorithm = dnnl::algorithm::convolution_direct;
   const dnnl::convolution_forward::desc forward(dnnl::prop_kind::forward_training, algorithm, operands.x,
                                                 operands.weights, operands.flow, window.strides, dilations,
                                                 window.pads_begin, end);
@@ -185,14 +191,7 @@ Moved move_images(const memory::desc& images, std::int64_t channels_of_tensor) {
   return moved;
 }
 
-}  // namespace
-
-std::optional<LibraryWeightGradient> make_library_weight_gradient(const ConvShape& shape) {
-  const std::int64_t numbers = shape.batch * shape.in_channels * shape.out_channels * shape.kernel_size *
-                               shape.in_size * shape.out_size;
-  if (numbers == 0 || shape.group != 1 || shape.window.rank() < 1 || shape.window.rank() > 3)
-    return std::nullopt;
-  const ThreadLimit alone(1);
+std::optional<LibraryWeightGradient> make_by(const ConvShape& shape, dnnl::algorithm algorithm) {
   auto plan = std::make_shared<WeightsCall>(WeightsCall{.shape = shape, .pieces = cut(shape)});
   std::size_t bytes = 0;
   const auto make_room = [&](Moved& moved, std::int64_t parts) {
@@ -200,7 +199,7 @@ std::optional<LibraryWeightGradient> make_library_weight_gradient(const ConvShap
     bytes = onednn::aligned(bytes + parts * moved.bytes);
   };
   try {
-    const auto primitive = choose(*plan);
+    const auto primitive = choose(*plan, algorithm);
     const memory::desc weights = primitive.diff_weights_desc();
     plan->compute = onednn::make_call(dnnl::convolution_backward_weights(primitive), primitive,
                                       {{DNNL_ARG_SRC, primitive.src_desc()},
@@ -226,6 +225,41 @@ std::optional<LibraryWeightGradient> make_library_weight_gradient(const ConvShap
   bytes += plan->pieces.count() * plan->work_bytes;
   return LibraryWeightGradient{bytes, [plan](const float* x, const float* flow, float* weights,
                                              std::byte* scratch) { plan->run(x, flow, weights, scratch); }};
+}
+
+// What one piece computes, as a convolution.
+ConvShape piece_of(const ConvShape& shape) {
+  const WeightsCall plan{.shape = shape, .pieces = cut(shape)};
+  ConvShape piece = shape;
+  piece.batch = plan.images();
+  piece.out_channels = plan.channels();
+  return piece;
+}
+
+std::optional<LibraryWeightGradient> make_winograd(const ConvShape& shape) {
+  if (!pays_by_winograd(piece_of(shape))) return std::nullopt;
+  const auto fast = make_by(shape, dnnl::algorithm::convolution_winograd);
+  const auto direct = make_by(shape, dnnl::algorithm::convolution_direct);
+  if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;
+  const auto results = static_cast<std::size_t>(shape.out_channels * shape.depth());
+  return LibraryWeightGradient{std::max(fast->scratch_bytes, direct->scratch_bytes),
+                               [=, fast = fast->run, direct = direct->run](
+                                   const float* x, const float* flow, float* weights, std::byte* scratch) {
+                                 fast(x, flow, weights, scratch);
+                                 if (!are_finite({weights, results})) direct(x, flow, weights, scratch);
+                               }};
+}
+
+}  // namespace
+
+std::optional<LibraryWeightGradient> make_library_weight_gradient(const ConvShape& shape) {
+  const std::int64_t numbers = shape.batch * shape.in_channels * shape.out_channels * shape.kernel_size *
+                               shape.in_size * shape.out_size;
+  if (numbers == 0 || shape.group != 1 || shape.window.rank() < 1 || shape.window.rank() > 3)
+    return std::nullopt;
+  const ThreadLimit alone(1);
+  if (auto winograd = make_winograd(shape)) return winograd;
+  return make_by(shape, dnnl::algorithm::convolution_direct);
 }
 
 }  // namespace podium::kernels

@@ -1,0 +1,130 @@
+#include "executor/kernels/winograd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "executor/kernels/tools/kernel.h"
+#include "executor/kernels/tools/thread_limit.h"
+#include "tests/support/fusing.h"
+#include "tests/support/run_op.h"
+
+namespace podium::kernels {
+namespace {
+
+using testing::random_floats;
+
+const std::vector<ir::Attribute> kWindow{{"kernel_shape", ir::IntList{3, 3}},
+                                         {"strides", ir::IntList{1, 1}},
+                                         {"dilations", ir::IntList{1, 1}},
+                                         {"pads", ir::IntList{1, 1, 1, 1}}};
+
+Tensor in_doubles(const Tensor& x) {
+  Tensor doubles(DataType::Double, x.dims());
+  std::copy_n(x.data<float>(), x.size(), doubles.data<double>());
+  return doubles;
+}
+
+// One of the three convolutions of training, of two images.
+struct Call {
+  std::string_view domain;
+  std::string_view name;
+  Tensor left;
+  Tensor right;
+
+  Tensor run() const { return testing::run_op_outputs(domain, name, {left, right}, kWindow, 1)[0].tensor; }
+  Tensor run_in_doubles() const { return Call{domain, name, in_doubles(left), in_doubles(right)}.run(); }
+};
+
+std::vector<Call> calls() {
+  return {
+      {"", "Conv", random_floats({2, 32, 30, 29}, 1), random_floats({48, 32, 3, 3}, 2)},
+      {"", "ConvTranspose", random_floats({2, 48, 30, 29}, 3), random_floats({48, 32, 3, 3}, 4)},
+      {"podium", "ConvWeightGradient", random_floats({2, 32, 30, 29}, 5), random_floats({2, 48, 30, 29}, 6)},
+  };
+}
+
+void expect_near(const Tensor& found, const Tensor& wanted, double tolerance) {
+  ASSERT_EQ(found.dims(), wanted.dims());
+  for (std::int64_t i = 0; i < found.size(); ++i) {
+    const double number = wanted.data<double>()[i];
+    if (std::isnan(number)) {
+      ASSERT_TRUE(std::isnan(found.data<float>()[i])) << i;
+    } else if (std::isinf(number)) {
+      ASSERT_EQ(static_cast<double>(found.data<float>()[i]), number) << i;
+    } else {
+      ASSERT_NEAR(static_cast<double>(found.data<float>()[i]), number, tolerance) << i;
+    }
+  }
+}
+
+TEST(Winograd, RoundsAboutAsTheSumDoes) {
+  for (const Call& call : calls()) {
+    SCOPED_TRACE(call.name);
+    expect_near(call.run(), call.run_in_doubles(), 2e-4);
+  }
+}
+
+TEST(Winograd, KeepsInfiniteAndMissingNumbersWhereTheSumHasThem) {
+  for (const float number :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<Call> all = calls();
+    for (Call& call : all) {
+      SCOPED_TRACE(call.name);
+      call.left.data<float>()[call.left.size() / 2] = number;
+      expect_near(call.run(), call.run_in_doubles(), 2e-4);
+    }
+  }
+}
+
+// Each number is a float, but the sums of the transforms are not.
+TEST(Winograd, OverflowsWhereTheSumDoesAlone) {
+  std::vector<Call> all = calls();
+  for (Call& call : all) {
+    SCOPED_TRACE(call.name);
+    const float large = std::numeric_limits<float>::max() / 4;
+    for (float& element : call.left.values<float>()) element *= large;
+    for (float& element : call.right.values<float>()) element *= 1e-4F;
+    const Tensor found = call.run();
+    for (const float element : found.values<float>()) ASSERT_TRUE(std::isfinite(element));
+  }
+}
+
+TEST(Winograd, GivesTheSameBitsOnAnyNumberOfThreads) {
+  for (const Call& call : calls()) {
+    const Tensor on_all = call.run();
+    const ThreadLimit limit(1);
+    EXPECT_TRUE(identical(on_all, call.run())) << call.name;
+  }
+}
+
+ConvShape shape(std::int64_t batch, std::int64_t channels, std::int64_t side) {
+  return {.window = {.input = {side, side},
+                     .kernel = {3, 3},
+                     .strides = {1, 1},
+                     .dilations = {1, 1},
+                     .pads_begin = {1, 1},
+                     .pads_end = {1, 1},
+                     .output = {side, side}},
+          .batch = batch,
+          .in_channels = channels,
+          .out_channels = channels};
+}
+
+TEST(Winograd, PaysWhereSumsAreManyForTheWeights) {
+  EXPECT_TRUE(pays_by_winograd(shape(8, 64, 56)));
+  EXPECT_TRUE(pays_by_winograd(shape(8, 512, 7)));
+  EXPECT_FALSE(pays_by_winograd(shape(1, 512, 7)));
+  EXPECT_TRUE(pays_by_winograd(shape(1, 128, 28)));
+  EXPECT_FALSE(pays_by_winograd(shape(8, 16, 56)));
+  ConvShape strided = shape(8, 64, 56);
+  strided.window.strides = {2, 1};
+  EXPECT_FALSE(pays_by_winograd(strided));
+  ConvShape grouped = shape(8, 64, 56);
+  grouped.group = 2;
+  EXPECT_FALSE(pays_by_winograd(grouped));
+}
+
+}  // namespace
+}  // namespace podium::kernels
