@@ -5,9 +5,10 @@
 //                    an operand that is no constant take beside
 //   convolution      what layers add to a net of two, of 5 x 5 pixels and, for Winograd's way, of 3 x 3, by
 //                    the rate of products
-//   memory           one row by weights that no cache holds: they are read once. Then a + s b over working
-//                    sets from 192 KiB to 192 MiB: what comes at twice the rate of the largest or more is in
-//                    the cache
+//   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
+//   comes
+//                    at twice that or more is in the cache. Then one row by weights that no cache holds,
+//                    which are only read
 //   vectors          GELU of rows that the cache holds
 //   spread           what a product of middle size takes longer than its share of all threads' rate
 // The clock is a unit, not a fact: with 1 GHz a rate per cycle is one per nanosecond.
@@ -177,9 +178,9 @@ class Calibration {
       bytes_in_cache += point.bytes;
       seconds_in_cache += point.bytes / point.rate;
     }
-    const double memory = std::max(largest, rate_of_weights());
-    if (bytes_in_cache > 0) device_.cache_speed = std::max(1.0, bytes_in_cache / seconds_in_cache / memory);
-    device_.exchange_bytes_per_cycle = memory / kHertz / machine_.threads;
+    device_.read_speed = std::max(1.0, rate_of_weights() / largest);
+    if (bytes_in_cache > 0) device_.cache_speed = std::max(1.0, bytes_in_cache / seconds_in_cache / largest);
+    device_.exchange_bytes_per_cycle = largest / kHertz / machine_.threads;
     device_.copy_bytes_per_cycle = device_.exchange_bytes_per_cycle;
   }
 

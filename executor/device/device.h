@@ -77,6 +77,9 @@ struct Device {
   Fusion fusion = Fusion::Nodes;
   std::int64_t cache_bytes = 0;  ///< of the last level between the units and shared memory
   double cache_speed = 1;        ///< times the rate of shared memory
+  /// The same of what a product reads from shared memory. Kernels that store have the rate itself: before a
+  /// core stores into a line it reads it.
+  double read_speed = 1;
   /// Of a row, in single precision, that a kernel over shared memory keeps while it normalises the row: a
   /// longer one is read again. The default is a core's nearest cache.
   std::int64_t row_bytes = std::int64_t{32} << 10;

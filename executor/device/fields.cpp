@@ -87,6 +87,8 @@ std::vector<Field> processor_fields() {
       {"cacheBytes", "bytes", "of the last level before shared memory that a kernel finds again",
        access<&D::cache_bytes>(), 0, kTiB},
       {"cacheSpeed", "", "times the rate of shared memory", access<&D::cache_speed>(), 1, 1000},
+      {"readSpeed", "", "times the rate of shared memory, of what a product reads", access<&D::read_speed>(),
+       1, 1000},
       {"rowBytes", "bytes",
        "of a row, in single precision, that a kernel keeps while it normalises it, where memory is shared",
        access<&D::row_bytes>(), 0, kTiB},

@@ -52,6 +52,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"fusion", Framework, Framework},
     {"cacheBytes", Unused, Study},
     {"cacheSpeed", Unused, Study},
+    {"readSpeed", Unused, Unused},
     {"rowBytes", Unused, Framework},
     {"dispatchSeconds", Unused, Unused},
     {"spreadSeconds", Unused, Unused},

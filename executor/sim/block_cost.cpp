@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "executor/same_code.h"
+#include "executor/sim/cache_reuse.h"
 #include "executor/sim/device_kernels.h"
 #include "executor/sim/op_cost.h"
 #include "ir/annotation.h"
@@ -129,17 +130,22 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   std::int64_t of_bodies = 0;
   double dispatched = 0;
   double temporary = 0;
-  std::int64_t kernels = 0;
+  std::int64_t kernel_count = 0;
   std::set<std::int64_t> movements;
   bool has_update = false;
   OutputTimes outputs(block.graph);
-  for (const DeviceKernel& kernel : device_kernels(block.graph, device)) {
+  const std::vector<DeviceKernel> kernels = device_kernels(block.graph, device);
+  std::vector<std::int64_t> cached(kernels.size());
+  if (device.kind == device::ProcessorKind::Cpu)
+    cached = cached_bytes(block.graph, kernels, device.cache_bytes);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const DeviceKernel& kernel = kernels[i];
     if (const auto movement = movement_of(kernel, device)) {
       if (movements.insert(*movement).second) dispatched += device.dispatch_seconds;
       outputs.note(kernel, cost.seconds);
       continue;
     }
-    OpCost one = price(kernel);
+    OpCost one = price(kernel, cached[i]);
     const bool is_launched = one.seconds > 0 && !(has_update && is_update(kernel, device));
     if (!is_launched)
       one.seconds = std::max(0.0, one.seconds - device.phase_overhead_cycles / device.clock_hertz);
@@ -153,7 +159,7 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
     if (is_launched) dispatched += device.dispatch_seconds;
     codes.insert(code_of(block.graph, kernel));
     if (one.seconds > 0) cost.kernels.push_back(time_of(block.graph, kernel, one));
-    ++kernels;
+    ++kernel_count;
     for (const ir::Op* op : kernel) {
       for_each_body(*op, [&](std::string_view, const ir::Graph& body) { of_bodies += count_ops(body); });
     }
@@ -165,7 +171,7 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   cost.temporary_bytes = std::llround(temporary);
   cost.ops = count_ops(block.graph);
   cost.code_bytes = std::llround(
-      static_cast<double>((outlining == Outlining::On ? std::ssize(codes) : kernels) + of_bodies) *
+      static_cast<double>((outlining == Outlining::On ? std::ssize(codes) : kernel_count) + of_bodies) *
       device.code_bytes_per_op);
   return cost;
 }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <utility>
@@ -399,6 +400,13 @@ bool touches(const Op& op, const std::set<ValueId>& values) {
          std::any_of(op.outputs.begin(), op.outputs.end(), is_in);
 }
 
+// Unlike products, whose operands the units find again as they go over them.
+bool moves_data(const Op& op) {
+  const ir::Category category = op.spec->category;
+  return category == ir::Category::Elementwise || category == ir::Category::Normalizing ||
+         category == ir::Category::Plain;
+}
+
 }  // namespace
 
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device) {
@@ -457,16 +465,22 @@ OpCost KernelCosts::attention_part(const Op& op, int tiles) const {
   return cost;
 }
 
-OpCost KernelCosts::operator()(const DeviceKernel& kernel) const {
-  OpCost spread = on(tiles_, kernel);
+OpCost KernelCosts::operator()(const DeviceKernel& kernel, std::int64_t cached) const {
+  OpCost spread = on(tiles_, kernel, cached);
   if (device_.spread_seconds == 0 || tiles_ == 1) return spread;
-  OpCost alone = on(1, kernel);
+  OpCost alone = on(1, kernel, cached);
   if (spread.seconds == 0 || alone.seconds < spread.seconds + device_.spread_seconds) return alone;
   spread.seconds += device_.spread_seconds;
   return spread;
 }
 
-OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel) const {
+OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel, std::int64_t cached) const {
+  std::optional<device::Device> finding;
+  if (device_.kind == device::ProcessorKind::Cpu) {
+    finding = device_;
+    finding->cache_bytes = std::min(device_.cache_bytes, cached);
+  }
+  const device::Device& moving = finding ? *finding : device_;
   OpCost sum;
   OpCost product;
   bool is_attention = false;
@@ -479,13 +493,13 @@ OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel) const {
         continue;
       }
       if (is_product(*op)) product = op_cost(ir::TypedOp(graph_, *op), device_, tiles);
-      sum += op_cost(ir::TypedOp(graph_, *op), device_, tiles);
+      sum += op_cost(ir::TypedOp(graph_, *op), moves_data(*op) ? moving : device_, tiles);
     } catch (const Error& error) {
       throw error.at(graph_.describe(*op));
     }
   }
   if (kernel.size() == 1 || is_attention) return sum;
-  OpCost joint = vector_cost(joint_work(graph_, kernel, readers_, device_, tiles), device_, tiles);
+  OpCost joint = vector_cost(joint_work(graph_, kernel, readers_, device_, tiles), moving, tiles);
   // What is joined by a narrow value among wide ones may load more than it saves.
   if (product.seconds > 0)
     joint.seconds += product.seconds - device_.phase_overhead_cycles / device_.clock_hertz;

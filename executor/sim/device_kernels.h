@@ -1,6 +1,8 @@
 // Which ops of a block a device's compiler makes one kernel of, and what such a kernel costs.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <vector>
@@ -19,6 +21,8 @@ using DeviceKernel = std::vector<const ir::Op*>;
 /// at one time: what it reads of others is made before it begins.
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device);
 
+inline constexpr std::int64_t kAllThatFits = std::numeric_limits<std::int64_t>::max();
+
 /// The costs of a graph's kernels. Graph and device outlive it.
 class KernelCosts {
  public:
@@ -29,14 +33,15 @@ class KernelCosts {
   /// size only a run tells. Where waking tiles takes time (Device::spread_seconds) the kernel runs on one
   /// tile if that is faster. Ops on the scores of attention belong to its kernel, where the device has one.
   /// A transposition that only products read, or that an attention kernel writes, is theirs where tiles share
-  /// memory and all is fused.
-  OpCost operator()(const DeviceKernel& kernel) const;
+  /// memory and all is fused. On a CPU no more than `cached` bytes of the kernel come from its cache
+  /// (sim/cache_reuse.h); elsewhere all that fits does.
+  OpCost operator()(const DeviceKernel& kernel, std::int64_t cached = kAllThatFits) const;
 
  private:
   const ir::Graph& graph_;
   const device::Device& device_;
   int tiles_;
-  OpCost on(int tiles, const DeviceKernel& kernel) const;
+  OpCost on(int tiles, const DeviceKernel& kernel, std::int64_t cached) const;
   OpCost attention_part(const ir::Op& op, int tiles) const;
   bool is_read_as_it_lies(const ir::Op& op) const;
 

@@ -82,25 +82,64 @@ bool packs_weights(const TypedOp& op) {
   return op.op.spec->factors.has_value() && op.constant(op.op.spec->factors->right) == nullptr;
 }
 
-// As libraries choose: enough channels and tiles of 4 x 4 results, which are the rows of its products, and
-// weights that are transformed before the first run.
+bool makes_weights(const TypedOp& op) { return op.op.spec->category == ir::Category::WeightGradient; }
+
+// A convolution, the gradient of its X, or that of its weights, of the host: with its weights between two
+// runs.
+bool is_convolution_in_training(const TypedOp& op) {
+  return makes_weights(op) || (op.op.spec->category == ir::Category::Convolution && packs_weights(op));
+}
+
+constexpr std::int64_t kWinogradSide = 3;
+constexpr std::int64_t kWinogradTile = 4;
+// What the transforms of weights in a run take, in tiles.
+constexpr std::int64_t kWinogradWeights = 13;
+
+// As libraries choose: enough channels and tiles of 4 x 4 results. Where weights are transformed in every
+// run, the 36 products of a tile, which with its transforms take as long as 60 of the sum's, must save that,
+// too.
 bool goes_by_winograd(const TypedOp& op, const Device& device) {
-  constexpr std::int64_t kSide = 3;
   constexpr std::int64_t kLeastChannels = 16;
-  constexpr std::int64_t kTile = 4;
   constexpr std::int64_t kLeastTiles = 16;
-  if (device.winograd_share == 0 || !op.op.is("Conv") || packs_weights(op)) return false;
-  const ir::Dims& weights = op.dims(1);
+  constexpr std::int64_t kTileCost = 60;
+  const bool in_training = is_convolution_in_training(op);
+  const bool is_one = op.op.is("Conv") || (in_training && (op.op.is("ConvTranspose") || makes_weights(op)));
+  if (device.winograd_share == 0 || !is_one) return false;
+  const ir::Dims& weights = makes_weights(op) ? op.output(0).dims : op.dims(1);
   const auto are_ones = [&](const char* name) {
     const auto* given = op.get_if<ir::IntList>(name);
     return given == nullptr || std::ranges::all_of(*given, [](std::int64_t one) { return one == 1; });
   };
-  if (weights.size() != 4) return false;
-  const ir::Dims& results = op.output(0).dims;
-  const auto tiles_along = [&](std::size_t axis) { return (results[axis] + kTile - 1) / kTile; };
-  return results[0] * tiles_along(2) * tiles_along(3) >= kLeastTiles && weights[2] == kSide &&
-         weights[3] == kSide && weights[0] >= kLeastChannels && weights[1] >= kLeastChannels &&
-         op.get_int("group") == 1 && are_ones("strides") && are_ones("dilations");
+  if (weights.size() != 4 || weights[2] != kWinogradSide || weights[3] != kWinogradSide ||
+      op.get_int("group") != 1 || !are_ones("strides") || !are_ones("dilations"))
+    return false;
+  const ir::Dims& results = makes_weights(op) ? op.dims(1) : op.output(0).dims;
+  const auto tiles_along = [&](std::size_t axis) {
+    return (results[axis] + kWinogradTile - 1) / kWinogradTile;
+  };
+  const std::int64_t tiles = results[0] * tiles_along(2) * tiles_along(3);
+  const std::int64_t channels = std::min(weights[0], weights[1]);
+  if (!in_training) return tiles >= kLeastTiles && channels >= kLeastChannels;
+  const std::int64_t sums = kWinogradSide * kWinogradSide * results[0] * results[2] * results[3];
+  return channels > kLeastChannels && kTileCost * (tiles + kWinogradWeights) < sums;
+}
+
+// With the transforms of its weights, as results beside its own.
+Product as_computed(const TypedOp& op, Product product, const Device& device) {
+  if (!is_convolution_in_training(op) || !goes_by_winograd(op, device)) return product;
+  (makes_weights(op) ? product.inner : product.rows) += kWinogradWeights * kWinogradTile * kWinogradTile;
+  return product;
+}
+
+// What a convolution in training reads and makes lies as ONNX has it; but for windows of one element,
+// libraries bring it into blocks of channels and back.
+double brought_bytes(const TypedOp& op, const Device& device) {
+  if (device.kind != device::ProcessorKind::Cpu || !is_convolution_in_training(op)) return 0;
+  const double flow = bytes_of(makes_weights(op) ? op.input(1) : op.output(0));
+  const ir::Dims& weights = makes_weights(op) ? op.output(0).dims : op.dims(1);
+  const bool is_pointwise =
+      std::all_of(weights.begin() + 2, weights.end(), [](auto size) { return size == 1; });
+  return is_pointwise && !makes_weights(op) ? 0 : 2 * (bytes_of(op.input(0)) + flow);
 }
 
 MatrixUnit unit_for(const TypedOp& op, const Product& product, double width, const Device& device,
@@ -108,15 +147,13 @@ MatrixUnit unit_for(const TypedOp& op, const Product& product, double width, con
   MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
   const double share = available_memory(op).value_or(kAvailableMemory);
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
-  const ir::Category category = op.op.spec->category;
-  const bool makes_weights = category == ir::Category::WeightGradient;
-  if (category == ir::Category::Convolution || makes_weights)
+  if (op.op.spec->category == ir::Category::Convolution || makes_weights(op))
     unit.multiply_adds_per_cycle *=
         goes_by_winograd(op, device) ? device.winograd_share : device.convolution_share;
   if (device.synchronous) return unit;
   // Over shared memory the result of a gradient of weights is brought into another order, not the second
   // operand.
-  if (makes_weights) {
+  if (makes_weights(op)) {
     unit.weights_cycles *= product.rows / product.inner;
   } else if (!packs_weights(op)) {
     unit.weights_cycles = 0;
@@ -144,12 +181,13 @@ double stored_bytes(const Product& product, double width) {
   return product.count * width * (left + product.inner * product.columns + product.rows * product.columns);
 }
 
-// What shared memory delivers of them in the time that the cache takes. A product that comes again and again,
-// as that of a cell's state, finds its operands in the cache.
+// What shared memory delivers of them, at the rate of kernels that store as they read, in the time that the
+// cache, or reading alone, takes. A product that comes again and again, as that of a cell's state, finds its
+// operands in the cache.
 double delivered_bytes(const RepeatedProduct& each, double width, const Device& device) {
   const double bytes = stored_bytes(each.product, width);
   const bool is_cached = each.times > 1 && bytes <= static_cast<double>(device.cache_bytes);
-  return is_cached ? bytes / device.cache_speed : bytes;
+  return bytes / (is_cached ? device.cache_speed : device.read_speed);
 }
 
 // As vector instructions, one for each vector of multiply-adds, which loads what it needs beside.
@@ -197,7 +235,9 @@ OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
   if (has_matrix_unit(op.element(0))) {
-    cost = product_on_matrix_units(each, unit_for(op, product, width, device, tiles), device);
+    const RepeatedProduct computed{as_computed(op, product, device), each.times};
+    cost = product_on_matrix_units(computed, unit_for(op, product, width, device, tiles), device);
+    cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, device), 0);
     cost.matrix_flop = flop;
   }
   if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {

@@ -446,27 +446,75 @@ TEST(OpCost, OfAConvolutionGoesWithItsShareOfTheRateOfProducts) {
   EXPECT_EQ(cost_of(product, device).seconds, beside);
 }
 
-// Of 3 x 3 pixels at a stride of 1, over enough channels, with weights that are known before the run.
+// Of 3 x 3 pixels at a stride of 1, over enough channels, and where weights are transformed in each run with
+// enough results.
 TEST(OpCost, OfAConvolutionByWinogradGoesWithItsOwnShare) {
-  const auto seconds = [](const std::string& attributes, int channels, bool known, double share) {
-    ir::Graph graph =
-        graph_of(fmt::format("g (float[8, {0}, 56, 56] x, float[{0}, {0}, 3, 3] w) => (y) "
-                             "{{ y = Conv <{1}> (x, w) }}",
-                             channels, attributes));
+  const auto is_slowed = [](const ir::Graph& graph) {
+    const auto seconds = [&](double share) {
+      Device device = preset("a100-80");
+      device.winograd_share = share;
+      return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+    };
+    return seconds(0.1) > 3 * seconds(0);
+  };
+  const auto conv = [](int batch, int channels, int image, const std::string& more = "") {
+    return graph_of(
+        fmt::format("g (float[{0}, {1}, {2}, {2}] x, float[{1}, {1}, 3, 3] w) => (y) "
+                    "{{ y = Conv <pads = [1, 1, 1, 1] {3}> (x, w) }}",
+                    batch, channels, image, more));
+  };
+  const auto known = [](ir::Graph graph) {
     const ir::ValueId weights = graph.inputs[1];
-    if (known) graph[weights].constant = ir::Tensor(ir::DataType::Float, graph[weights].type.dims);
-    Device device = preset("a100-80");
-    device.winograd_share = share;
-    return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+    graph[weights].constant = ir::Tensor(ir::DataType::Float, graph[weights].type.dims);
+    return graph;
   };
-  const auto is_slowed = [&](const std::string& attributes, int channels, bool known) {
-    return seconds(attributes, channels, known, 0.1) > 3 * seconds(attributes, channels, known, 0);
+  EXPECT_TRUE(is_slowed(known(conv(8, 64, 56))));
+  EXPECT_TRUE(is_slowed(conv(8, 64, 56)));
+  EXPECT_FALSE(is_slowed(known(conv(8, 64, 56, ", strides = [2, 2]"))));
+  EXPECT_FALSE(is_slowed(known(conv(8, 64, 56, ", dilations = [2, 2]"))));
+  EXPECT_FALSE(is_slowed(known(conv(8, 8, 56))));
+  EXPECT_TRUE(is_slowed(known(conv(8, 16, 56))));
+  EXPECT_FALSE(is_slowed(conv(8, 16, 56)));
+  EXPECT_TRUE(is_slowed(known(conv(4, 1024, 5))));
+  EXPECT_FALSE(is_slowed(conv(4, 1024, 5)));
+  EXPECT_TRUE(
+      is_slowed(graph_of("g (float[8, 64, 56, 56] x, float[64, 32, 3, 3] w) => (y) "
+                         "{ y = ConvTranspose <pads = [1, 1, 1, 1]> (x, w) }")));
+  ir::Graph gradient;
+  ir::Builder builder(gradient);
+  builder.ops("podium", "ConvWeightGradient",
+              {builder.input("x", ir::Type::tensor(ir::DataType::Float, {8, 64, 56, 56})),
+               builder.input("flow", ir::Type::tensor(ir::DataType::Float, {8, 32, 56, 56}))},
+              1,
+              {{"kernel_shape", ir::IntList{3, 3}},
+               {"strides", ir::IntList{1, 1}},
+               {"dilations", ir::IntList{1, 1}},
+               {"pads", ir::IntList{1, 1, 1, 1}}});
+  EXPECT_TRUE(is_slowed(gradient));
+}
+
+// A library on the host brings what a convolution in training reads and makes into blocks of channels and
+// back.
+TEST(OpCost, OfAConvolutionInTrainingOnTheHostHoldsTheMovesOfItsOperands) {
+  Device device = preset("a100-80");
+  device.kind = device::ProcessorKind::Cpu;
+  device.cache_bytes = 0;
+  device.matrix_weights_single_cycles = 0;
+  const auto more_in_training = [&](int side) {
+    ir::Graph graph = graph_of(fmt::format(
+        "g (float[8, 64, 56, 56] x, float[64, 64, {0}, {0}] w) => (y) {{ y = Conv (x, w) }}", side));
+    const auto seconds = [&] {
+      return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+    };
+    const double in_training = seconds();
+    const ir::ValueId weights = graph.inputs[1];
+    graph[weights].constant = ir::Tensor(ir::DataType::Float, graph[weights].type.dims);
+    return in_training - seconds();
   };
-  EXPECT_TRUE(is_slowed("pads = [1, 1, 1, 1]", 64, true));
-  EXPECT_FALSE(is_slowed("pads = [1, 1, 1, 1]", 64, false));
-  EXPECT_FALSE(is_slowed("strides = [2, 2]", 64, true));
-  EXPECT_FALSE(is_slowed("dilations = [2, 2]", 64, true));
-  EXPECT_FALSE(is_slowed("pads = [1, 1, 1, 1]", 8, true));
+  constexpr double kBytes = 2.0 * 4 * 8 * 64 * (56 * 56 + 54 * 54);
+  const double moves = kBytes / device.exchange_bytes_per_cycle / device.tiles / device.clock_hertz;
+  EXPECT_NEAR(more_in_training(3), moves, 1e-6 * moves);
+  EXPECT_EQ(more_in_training(1), 0);
 }
 
 // On shared memory: weights that are known before the run lie packed.
