@@ -24,7 +24,12 @@ struct Plain {
 struct Magnitude {
   template <class T>
   static T of(T x) {
-    return x < T{0} ? static_cast<T>(T{0} - x) : x;
+    if constexpr (std::is_integral_v<T>) {
+      using Wrapping = std::make_unsigned_t<T>;
+      return x < T{0} ? static_cast<T>(Wrapping{0} - static_cast<Wrapping>(x)) : x;
+    } else {
+      return x < T{0} ? T{0} - x : x;
+    }
   }
 };
 struct Squared {

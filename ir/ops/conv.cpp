@@ -49,6 +49,8 @@ void check_per_output(const InferContext& context, std::size_t i, std::size_t w)
   if (!context.has_input(i) || !context.has_rank(i) || !context.has_rank(w)) return;
   const Dims& dims = context.dims(i);
   const bool scalar = dims.empty() || (dims.size() == 1 && dims[0] == 1);
+  if (context.dims(w).empty())
+    throw Error("{} is one number, an axis of output channels needed", context.op.spec->inputs[w].name);
   const std::int64_t channels = context.dims(w)[0];
   const bool fits =
       scalar || (dims.size() == 1 && (dims[0] == channels || dims[0] == kUnknown || channels == kUnknown));

@@ -2,6 +2,9 @@
 // Shapes follow NumPy: batch axes broadcast, a vector is a row on the left and a column on the right.
 // Einsum's equation and sizes are those of einsum_equation.h, which the kernel reads too. Work counts a
 // multiply-add as two operations; an Einsum counts as if all its inputs were multiplied at once.
+#include <algorithm>
+#include <initializer_list>
+
 #include "ir/ops/common.h"
 #include "ir/ops/einsum_equation.h"
 #include "ir/ops/families.h"
@@ -39,8 +42,50 @@ void infer_product(InferContext& context, std::size_t b, DataType element) {
 }
 
 void infer_matmul(InferContext& context) { infer_product(context, 1, context.element(0)); }
-void infer_matmul_integer(InferContext& context) { infer_product(context, 1, DataType::Int32); }
-void infer_qlinear_matmul(InferContext& context) { infer_product(context, 3, context.element(7)); }
+
+// Whether a scale or zero point is one number, one for each row or column of the matrices, which is their
+// axis `from_end`, or has these of each matrix of a stack.
+bool fits_matrices(const Dims& numbers, const Dims& matrices, std::size_t from_end) {
+  if (std::ranges::all_of(numbers, [](std::int64_t dim) { return dim == 1; })) return true;
+  if (matrices.size() < from_end) return false;
+  const std::size_t own = matrices.size() - from_end;
+  if (numbers.size() == 1) return !differ(numbers[0], matrices[own]);
+  if (numbers.size() != matrices.size()) return false;
+  for (std::size_t axis = 0; axis < numbers.size(); ++axis) {
+    const bool is_of_a_matrix = axis + 2 >= matrices.size();
+    if (axis == own ? differ(numbers[axis], matrices[axis])
+                    : differ(numbers[axis], 1) && (is_of_a_matrix || differ(numbers[axis], matrices[axis])))
+      return false;
+  }
+  return true;
+}
+
+constexpr std::size_t kRowsFromEnd = 2;
+constexpr std::size_t kColumnsFromEnd = 1;
+
+void check_numbers(const InferContext& context, std::initializer_list<std::size_t> inputs,
+                   const Type& matrices, std::size_t from_end) {
+  for (std::size_t i : inputs) {
+    if (!matrices.has_rank || !context.has_input(i) || !context.has_rank(i)) continue;
+    if (!fits_matrices(context.dims(i), matrices.dims, from_end))
+      throw Error("{} has shape {}: one number, or one for each {} of {} needed",
+                  context.op.spec->inputs[i].name, to_string(context.dims(i)),
+                  from_end == kRowsFromEnd ? "row" : "column", to_string(matrices.dims));
+  }
+}
+
+void infer_matmul_integer(InferContext& context) {
+  infer_product(context, 1, DataType::Int32);
+  check_numbers(context, {2}, context.input(0), kRowsFromEnd);
+  check_numbers(context, {3}, context.input(1), kColumnsFromEnd);
+}
+
+void infer_qlinear_matmul(InferContext& context) {
+  infer_product(context, 3, context.element(7));
+  check_numbers(context, {1, 2}, context.input(0), kRowsFromEnd);
+  check_numbers(context, {4, 5}, context.input(3), kColumnsFromEnd);
+  check_numbers(context, {6, 7}, context.output(0), kRowsFromEnd);
+}
 
 void infer_gemm(InferContext& context) {
   if (!context.has_rank(0) || !context.has_rank(1)) {

@@ -1,7 +1,11 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <cmath>
 
+#include "ir/infer.h"
+#include "tests/support/graph_text.h"
 #include "tests/support/near.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
 namespace podium::testing {
@@ -280,6 +284,16 @@ TEST(ConvInteger, NeedsNoZeroPoints) {
       run_text("agraph (uint8[1,1,3] x, uint8[1,1,2] w) => (int32[] y) { y = ConvInteger(x, w) }",
                {tensor<std::uint8_t>({1, 1, 3}, {255, 255, 1}), tensor<std::uint8_t>({1, 1, 2}, {255, 255})});
   EXPECT_EQ(values<std::int32_t>(results[0]), (std::vector<std::int32_t>{130050, 65280}));
+}
+
+TEST(QLinearConv, RefusesWeightsWithoutAxesWhateverTheImagesAre) {
+  EXPECT_THAT(refusal([] {
+                ir::Graph graph = graph_of(
+                    "g (uint8[4] a, int64[n] dims, uint8 w, float[3] ws, float s, uint8 z) => (uint8[] y) {"
+                    " x = Reshape(a, dims) y = QLinearConv(x, s, z, w, ws, z, s, z) }");
+                ir::infer(graph);
+              }),
+              ::testing::HasSubstr("w is one number, an axis of output channels needed"));
 }
 
 TEST(QLinearConv, ScalesPerChannelRoundsToEvenAndSaturates) {

@@ -4,6 +4,9 @@
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/kernel.h"
 #include "ir/builder.h"
+#include "ir/infer.h"
+#include "tests/support/graph_text.h"
+#include "tests/support/refusal.h"
 #include "tests/support/run_text.h"
 
 namespace podium::kernels {
@@ -167,24 +170,24 @@ ir::Datum bytes(const ir::Dims& dims, int step) {
   return tensor<T>(dims, numbers);
 }
 
-// A product of [2,3,37] and [37,21] with the zero points of the sizes given, by weights that are constant and
-// by the definition.
+// A product of [2,3,37] and [37,21] with zero points of the dimensions given, by weights that are constant
+// and by the definition.
 template <class A, class B>
-void expect_packed_weights_give_the_definition(std::int64_t zeros_of_a, std::int64_t zeros_of_b) {
+void expect_packed_weights_give_the_definition(const ir::Dims& of_a, const ir::Dims& of_b) {
   constexpr std::int64_t kRows = 6;
   constexpr std::int64_t kInner = 37;
   constexpr std::int64_t kColumns = 21;
   const ir::Datum a = bytes<A>({2, 3, kInner}, 7);
   const ir::Datum b = bytes<B>({kInner, kColumns}, 11);
-  const ir::Datum zero_a = bytes<A>({zeros_of_a}, 31);
-  const ir::Datum zero_b = bytes<B>({zeros_of_b}, 53);
+  const ir::Datum zero_a = bytes<A>(of_a, 31);
+  const ir::Datum zero_b = bytes<B>(of_b, 53);
   std::vector<std::int32_t> expected;
   for (std::int64_t r = 0; r < kRows; ++r) {
     for (std::int64_t c = 0; c < kColumns; ++c) {
       std::int32_t sum = 0;
       for (std::int64_t k = 0; k < kInner; ++k) {
-        sum += (values<A>(a)[r * kInner + k] - values<A>(zero_a)[r % zeros_of_a]) *
-               (values<B>(b)[k * kColumns + c] - values<B>(zero_b)[c % zeros_of_b]);
+        sum += (values<A>(a)[r * kInner + k] - values<A>(zero_a)[r % zero_a.tensor.size()]) *
+               (values<B>(b)[k * kColumns + c] - values<B>(zero_b)[c % zero_b.tensor.size()]);
       }
       expected.push_back(sum);
     }
@@ -193,15 +196,15 @@ void expect_packed_weights_give_the_definition(std::int64_t zeros_of_a, std::int
 }
 
 TEST(MatMulInteger, PacksConstantWeightsOfEitherSignWithAnyZeroPoints) {
-  const auto with_zeros = [](std::int64_t of_a, std::int64_t of_b) {
+  const auto with_zeros = [](const ir::Dims& of_a, const ir::Dims& of_b) {
     expect_packed_weights_give_the_definition<std::uint8_t, std::int8_t>(of_a, of_b);
     expect_packed_weights_give_the_definition<std::uint8_t, std::uint8_t>(of_a, of_b);
     expect_packed_weights_give_the_definition<std::int8_t, std::int8_t>(of_a, of_b);
     expect_packed_weights_give_the_definition<std::int8_t, std::uint8_t>(of_a, of_b);
   };
-  with_zeros(1, 1);
-  with_zeros(3, 21);
-  with_zeros(6, 1);
+  with_zeros({1}, {1});
+  with_zeros({3}, {21});
+  with_zeros({2, 3, 1}, {1, 1});
   const ir::Datum a = bytes<std::uint8_t>({2, 4}, 9);
   const ir::Datum b = bytes<std::uint8_t>({4, 3}, 5);
   EXPECT_EQ(values<std::int32_t>(run_op("MatMulInteger", {a, b})),
@@ -217,6 +220,27 @@ TEST(QLinearMatMul, ComputesSmallFloats) {
                                tensor<F8>({2, 1}, {F8(4), F8(1)}), tensor<float>({}, {1}), one(0),
                                tensor<float>({}, {4}), one(1)});
   EXPECT_THAT(floats<F8>(y), ElementsAre(4));  // ((2-1)*4 + (3-1)*1) * 2 / 4 + 1
+}
+
+TEST(QLinearMatMul, RefusesNumbersThatAreOfNoRowAndNoColumn) {
+  const auto refusal_of = [](const std::string& a_scale, const std::string& b_scale) {
+    return testing::refusal([&] {
+      ir::Graph graph =
+          testing::graph_of("g (uint8[2,3,4] a, float" + a_scale + " as, uint8[2,4,5] b, float" + b_scale +
+                            " bs, uint8 z, float s) => (uint8[2,3,5] y) {"
+                            " y = QLinearMatMul(a, as, z, b, bs, z, s, z) }");
+      ir::infer(graph);
+    });
+  };
+  for (const char* fits : {"", "[1]", "[3]", "[1,3,1]", "[2,3,1]", "[1,1]"})
+    EXPECT_EQ(refusal_of(fits, ""), "") << fits;
+  for (const char* fits : {"[5]", "[1,1,5]", "[2,1,5]"}) EXPECT_EQ(refusal_of("", fits), "") << fits;
+  EXPECT_THAT(refusal_of("[2,3]", ""),
+              HasSubstr("a_scale has shape [2,3]: one number, or one for each row of [2,3,4] needed"));
+  for (const char* wrong : {"[2]", "[2,3,4]", "[2,1,3]", "[3,1]", "[3,3,1]"})
+    EXPECT_NE(refusal_of(wrong, ""), "") << wrong;
+  EXPECT_THAT(refusal_of("", "[2,5,1]"),
+              HasSubstr("b_scale has shape [2,5,1]: one number, or one for each column of [2,4,5] needed"));
 }
 
 TEST(Einsum, AlignsEllipsesOfDifferentRanks) {

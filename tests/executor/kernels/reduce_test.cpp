@@ -151,6 +151,12 @@ TEST(ReduceProd, GoesBeyondFloatOnTheWay) {
               ElementsAre(-30));
 }
 
+TEST(ReduceNorms, LeaveTheMostNegativeIntegerAsItIs) {
+  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min();
+  EXPECT_THAT(values<std::int32_t>(reduce("ReduceL1", tensor<std::int32_t>({2}, {kLeast, 5}), {0})),
+              ElementsAre(kLeast + 5));
+}
+
 TEST(ReduceNorms, WorkOnIntegersAndBfloat16) {
   const ir::Tensor x = tensor<std::int32_t>({2}, {-3, 4});
   EXPECT_THAT(values<std::int32_t>(reduce("ReduceL1", x, {0})), ElementsAre(7));
