@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/device/presets.h"
+#include "executor/device/read_device.h"
 #include "executor/sim/routes.h"
 #include "executor/sim/simulate.h"
 #include "ir/filled.h"
@@ -34,10 +35,23 @@ std::vector<Link*> links_of(Device& device) {
           &device.host_store, &device.streaming_load, &device.streaming_store};
 }
 
+// Two threads over a memory, about as `podium calibrate` finds them.
+Device host() {
+  return device::parse_device(
+      R"({"base": "a100-80", "name": "host", "processorKind": "cpu", "tiles": 2, "tileMemoryBytes": 8000000000,
+    "clockHertz": 1e9, "matrixSingle": 58, "matrixHalfSingle": 56, "matrixHalfHalf": 56, "vectorBytesPerCycle": 38,
+    "exchangeBytesPerCycle": 19, "phaseOverheadCycles": 360, "matrixOverheadSingleCycles": 490,
+    "matrixWeightsSingleCycles": 360, "matrixShare": 1, "matrixFill": 1.6, "matrixTileExponent": 0,
+    "convolutionShare": 1.07, "winogradShare": 1.9, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 1000000,
+    "cacheSpeed": 4, "readSpeed": 1.7, "spreadSeconds": 4e-6})");
+}
+
 // A preset whose numbers are all a little other.
 Device random_device(std::mt19937& random) {
-  constexpr std::array kBases{"ipu-pod16", "ipu-mk1", "bow-pod16", "a100-80", "h100", "mi300x", "tpu-v4"};
-  Device device = *device::find_preset(kBases[static_cast<std::size_t>(pick(random, 0, kBases.size() - 1))]);
+  constexpr std::array kBases{"ipu-pod16", "ipu-mk1", "bow-pod16", "a100-80",
+                              "h100",      "mi300x",  "tpu-v4",    "host"};
+  const std::string_view base = kBases[static_cast<std::size_t>(pick(random, 0, kBases.size() - 1))];
+  Device device = base == "host" ? host() : *device::find_preset(base);
   device.tiles = std::max(1, static_cast<int>(device.tiles * factor(random)));
   for (double* number : {&device.clock_hertz, &device.exchange_bytes_per_cycle, &device.phase_overhead_cycles,
                          &device.matrix_overhead_half_cycles, &device.matrix_overhead_single_cycles,
@@ -192,8 +206,9 @@ TEST(Physics, TwiceAllRatesAndHalfAllLatenciesTakeHalfTheTime) {
       link->bytes_per_second *= 2;
       link->latency_seconds /= 2;
     }
-    for (double* seconds : {&device.global_sync_seconds, &device.host_call_seconds, &device.dispatch_seconds,
-                            &device.collective_overhead_seconds, &device.sharded_transaction_seconds})
+    for (double* seconds :
+         {&device.global_sync_seconds, &device.host_call_seconds, &device.dispatch_seconds,
+          &device.collective_overhead_seconds, &device.sharded_transaction_seconds, &device.spread_seconds})
       *seconds /= 2;
     EXPECT_NEAR(clocked(model.placed(), device, strategy).makespan / once, 0.5, kRounding);
   });
@@ -211,6 +226,7 @@ TEST(Physics, WeightsOffChipAreNeverFaster) {
 TEST(Physics, PartsOfAModelComputeAsLongAsTheWhole) {
   for_random_cases(
       [](auto& /*random*/, Device device, const RandomModel& model, const Strategy& /*strategy*/) {
+        device.cache_bytes = 0;  // what one part leaves there another may not find
         device.fusion = device::Fusion::None;
         device.dispatch_seconds = 0;
         device.rate_spread = 0;
@@ -294,6 +310,26 @@ TEST(Physics, AllReducesNeverTakeLessTimeForMoreBytes) {
       before = seconds;
     }
   });
+}
+
+// Over whole machines that a network joins.
+TEST(Physics, AllReducesOverMoreMachinesNeverTakeLessTime) {
+  for (const char* name : {"a100-80:nodes=16", "h100:nodes=16", "mi300x:nodes=16"}) {
+    SCOPED_TRACE(name);
+    const Device device = device::read_device(name);
+    const int of_machine = device.processors / 16;
+    for (double bytes = 1024; bytes < 1e10; bytes *= 3) {
+      double before = 0;
+      for (int machines = 1; machines <= 16; machines *= 2) {
+        std::vector<int> members;
+        for (int i = 0; i < machines * of_machine; ++i) members.push_back(i);
+        const double seconds =
+            sim::collective_cost(device, executor::CollectiveKind::AllReduce, bytes, members).seconds;
+        EXPECT_GE(seconds, before) << machines << " machines, " << bytes << " bytes";
+        before = seconds;
+      }
+    }
+  }
 }
 
 // Along a ladder, and behind it through a gateway: a processor that is on the way lies no farther.
