@@ -3,7 +3,8 @@
 // an operand has both descriptions and, where they differ, a reorder into scratch memory before or after the
 // run. X and Y are offered for reordering only where the work pays for it; constant weights are reordered
 // when the kernel is prepared. A shape that oneDNN refuses gives nothing, and the caller's own way takes it.
-// Where Winograd's algorithm pays, the direct sum stands by for results that are not all finite.
+// Where Winograd's algorithm pays for weights that change, the direct sum stands by for results that are not
+// all finite.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -217,10 +218,10 @@ std::optional<LibraryConv> make_way(const ConvShape& shape, bool transposed, boo
                                       std::byte* scratch) { library->run(x, w, bias, y, scratch); }};
 }
 
-std::optional<LibraryConv> make_winograd(const ConvShape& shape, bool transposed, bool has_bias,
-                                         const Tensor* weights) {
+// Of weights that change. Those of quantised networks, whose sums are exact, are known.
+std::optional<LibraryConv> make_winograd(const ConvShape& shape, bool transposed, bool has_bias) {
   if (!pays_by_winograd(shape)) return std::nullopt;
-  const auto fast = make_way(shape, transposed, has_bias, weights, Way::Winograd);
+  const auto fast = make_way(shape, transposed, has_bias, nullptr, Way::Winograd);
   const auto direct = make_way(shape, transposed, has_bias, nullptr, Way::Direct);
   if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;
   const auto results =
@@ -240,7 +241,9 @@ std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transp
   const std::int64_t numbers = shape.batch * shape.group * shape.in_channels * shape.out_channels *
                                shape.kernel_size * shape.in_size * shape.out_size;
   if (numbers == 0 || shape.window.rank() < 1 || shape.window.rank() > 3) return std::nullopt;
-  if (auto winograd = make_winograd(shape, transposed, has_bias, weights)) return winograd;
+  if (weights == nullptr) {
+    if (auto winograd = make_winograd(shape, transposed, has_bias)) return winograd;
+  }
   return make_way(shape, transposed, has_bias, weights, Way::Direct);
 }
 

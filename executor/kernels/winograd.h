@@ -12,7 +12,8 @@ namespace podium::kernels {
 inline constexpr std::size_t kMostWinogradScratch = std::size_t{256} << 20;
 
 /// Whether a convolution with this window, a transposed one or the gradient of the weights is faster by the
-/// algorithm than by its sum. Rounding differs as between two orders of adding.
+/// algorithm than by its sum: of weights that change, so that they are transformed in every run. Rounding
+/// differs as between two orders of adding.
 bool pays_by_winograd(const ConvShape& shape);
 
 /// The transforms make NaN of what lies beside an infinity, and may overflow where the sum does not: a result
