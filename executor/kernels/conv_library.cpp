@@ -6,7 +6,6 @@
 // Where Winograd's algorithm pays for weights that change, the direct sum stands by for results that are not
 // all finite.
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include "executor/kernels/conv.h"
@@ -84,14 +83,12 @@ void describe_weights(const ConvShape& shape, bool transposed, ConvOperand& weig
   weights = {.given = onednn::strided(dims, strides), .liked = onednn::any(dims)};
 }
 
-enum class Liking { AsGiven, ChannelsLast, InBlocks, AsThePrimitive };
-
-enum class Weights { Known, Changing };
+enum class Liking { AsGiven, ChannelsLast, AsThePrimitive };
 
 // How X and Y are offered. They are worth moving where windows overlap and there is work enough for more
-// calls of all threads; a few channels would leave most of a block empty. What oneDNN likes best may want
-// weights that take longer to bring than it saves: those that change are brought in every run.
-Liking liking_of(const ConvShape& shape, bool transposed, Weights weights) {
+// calls of all threads; a few channels would leave most of a block empty. They are offered alike whether the
+// weights are known or change: a strategy that brings weights from elsewhere gives the bits of one processor.
+Liking liking_of(const ConvShape& shape, bool transposed) {
   constexpr std::int64_t kBlock = 16;
   constexpr double kLeastMultiplyAdds = 1 << 20;
   const std::int64_t channels =
@@ -101,28 +98,17 @@ Liking liking_of(const ConvShape& shape, bool transposed, Weights weights) {
                                static_cast<double>(shape.depth() * shape.out_channels);
   if (shape.kernel_size == 1 || multiply_adds < kLeastMultiplyAdds || channels < kBlock / 2)
     return Liking::AsGiven;
-  if (!transposed && weights == Weights::Changing && shape.group == 1 &&
-      std::min(shape.in_channels, shape.out_channels) >= kBlock)
-    return Liking::InBlocks;
   return transposed && channels < kBlock ? Liking::ChannelsLast : Liking::AsThePrimitive;
-}
-
-// Of 16 channels each.
-memory::desc in_blocks(const memory::dims& dims) {
-  using Tag = memory::format_tag;
-  constexpr std::array kTags{Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c};
-  return {dims, memory::data_type::f32, kTags[dims.size() - 3]};
 }
 
 memory::desc offered(const ConvOperand& operand, Liking liking) {
   const memory::dims dims = operand.given.dims();
   if (liking == Liking::AsGiven) return operand.given;
-  if (liking == Liking::InBlocks) return in_blocks(dims);
   return liking == Liking::ChannelsLast ? onednn::channels_last(dims) : onednn::any(dims);
 }
 
-void describe(const ConvShape& shape, bool transposed, bool has_bias, Weights weights, Library& library) {
-  const Liking liking = liking_of(shape, transposed, weights);
+void describe(const ConvShape& shape, bool transposed, bool has_bias, Library& library) {
+  const Liking liking = liking_of(shape, transposed);
   const memory::dims x = ir::windowed_dims(shape.batch, shape.group * shape.in_channels,
                                            {.kernel = {}, .output = shape.window.input});
   const memory::dims y = ir::windowed_dims(shape.batch, shape.group * shape.out_channels, shape.window);
@@ -203,7 +189,7 @@ std::optional<LibraryConv> make_way(const ConvShape& shape, bool transposed, boo
                                     const Tensor* weights, Way way) {
   auto library = std::make_shared<Library>();
   try {
-    describe(shape, transposed, has_bias, weights != nullptr ? Weights::Known : Weights::Changing, *library);
+    describe(shape, transposed, has_bias, *library);
     if (transposed) {
       choose<dnnl::deconvolution_forward>(shape, transposed, way, *library);
     } else {
