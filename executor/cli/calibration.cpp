@@ -6,9 +6,8 @@
 //   convolution      what layers add to a net of two, of 5 x 5 pixels and, for Winograd's way, of 3 x 3, by
 //                    the rate of products
 //   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
-//   comes
-//                    at twice that or more is in the cache. Then one row by weights that no cache holds,
-//                    which are only read
+//                    comes at twice that or more is in the cache. Then one row by weights that no cache
+//                    holds, which are only read
 //   vectors          GELU of rows that the cache holds
 //   spread           what a product of middle size takes longer than its share of all threads' rate
 // The clock is a unit, not a fact: with 1 GHz a rate per cycle is one per nanosecond.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -16,8 +17,8 @@ namespace {
 
 using ir::TypedOp;
 
-// The bound of a value that no op reads, and of one of which a reader asks more than to be an id.
-constexpr std::int64_t kUnread = std::numeric_limits<std::int64_t>::max();
+// The bound of a value that nothing bounds, and of one of which a reader asks more than to be an id.
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kNoId = 0;
 
 // The length of a tensor along one of its axes.
@@ -79,8 +80,8 @@ auto row_of(const Rows& rows, const ir::Op& op) {
 class Walk {
  public:
   explicit Walk(const ir::Graph& graph) : graph_(graph) {
-    bounds_.resize(std::ssize(graph.values), kUnread);
-    for (std::int64_t i = std::ssize(graph.ops); i-- > 0;) visit(graph.ops[static_cast<std::size_t>(i)]);
+    bounds_.resize(std::ssize(graph.values), kUnbounded);
+    for (const ir::Op& op : std::views::reverse(graph.ops)) visit(op);
   }
 
   std::int64_t bound(ir::ValueId id) const { return bounds_[id]; }
@@ -95,7 +96,7 @@ class Walk {
   }
 
   std::int64_t bound_of_use(const ir::Op& op, std::size_t input) const {
-    if (compares(op)) return kUnread;
+    if (compares(op)) return kUnbounded;
     const auto lookup = row_of(kLookups, op);
     if (lookup != kLookups.end() && lookup->ids == input) return lookup->count(TypedOp(graph_, op));
     const auto move = row_of(kMoves, op);
@@ -106,7 +107,7 @@ class Walk {
 
   // Elements that become floats are reckoned with.
   std::int64_t bound_of_outputs(const ir::Op& op) const {
-    std::int64_t bound = kUnread;
+    std::int64_t bound = kUnbounded;
     for (ir::ValueId id : outputs_of(op)) {
       const ir::Type& type = graph_[id].type;
       if (type.is_tensor() && type.element == ir::DataType::Bool) continue;
@@ -126,7 +127,7 @@ IdCounts count_ids(const ir::Graph& graph) {
   IdCounts counts;
   for (ir::ValueId id : graph.inputs) {
     const std::int64_t bound = walk.bound(id);
-    if (bound != kUnread && bound != kNoId) counts[graph[id].name] = bound;
+    if (bound != kUnbounded && bound != kNoId) counts[graph[id].name] = bound;
   }
   return counts;
 }
