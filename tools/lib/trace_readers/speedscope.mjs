@@ -1,9 +1,9 @@
 // speedscope, in chromium without a window: it loads a script beside the page by itself, which hands it the trace,
 // presses Ctrl+S as a person would, and writes what speedscope saves, its own format, into the page.
-import {spawnSync} from "node:child_process";
 import {existsSync, mkdtempSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
+import {inBrowser} from "./browser.mjs";
 
 export const name = "speedscope";
 
@@ -15,14 +15,9 @@ export async function read(trace, folder) {
   try {
     const script = join(work, "load.js");
     writeFileSync(script, `(${inPage})(${JSON.stringify(Buffer.from(JSON.stringify(trace)).toString("base64"))});`);
-    const run = spawnSync("chromium", [
-      "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--allow-file-access-from-files",
-      `--user-data-dir=${join(work, "profile")}`, "--virtual-time-budget=4000", "--dump-dom",
-      `file://${page}#localProfilePath=${script}`,
-    ], {encoding: "utf8", maxBuffer: 2 ** 30, timeout: 120_000});
-    const found = /<pre id="saved">([^<]*)<\/pre>/.exec(run.stdout ?? "");
-    if (found === null) throw new Error(`speedscope saved nothing: ${run.error ?? run.stderr.slice(-2000)}`);
-    const {saved, complaints} = JSON.parse(Buffer.from(found[1], "base64").toString());
+    const found = await inBrowser(`file://${page}#localProfilePath=${script}`, join(work, "profile"),
+                                  'document.getElementById("saved")?.textContent');
+    const {saved, complaints} = JSON.parse(Buffer.from(found, "base64").toString());
     return {tracks: tracksOf(JSON.parse(saved)), complaints};
   } finally {
     rmSync(work, {recursive: true, force: true, maxRetries: 5});
