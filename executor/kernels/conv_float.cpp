@@ -1,7 +1,9 @@
-// Conv and ConvTranspose: oneDNN for float, else matrix products over columns, which take any rank.
+// Conv and ConvTranspose: oneDNN for float, vectors along rows where channels are few, else matrix products
+// over columns, which take any rank.
 #include <memory>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/conv_rows.h"
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/parallel.h"
@@ -104,9 +106,12 @@ void convolve_transposed(const ColumnConv& conv, const ConvData<T>& data) {
   }
 }
 
-PreparedKernel by_library(PrepareContext& context, const ConvShape& shape, bool transposed) {
+PreparedKernel in_float(PrepareContext& context, const ConvShape& shape, bool transposed) {
   if (context.element(0) != DataType::Float) return {};
-  const auto conv = make_library_conv(shape, transposed, context.has_input(2), context.constant(1));
+  const std::optional<FloatConv> conv =
+      pays_by_rows(shape, transposed)
+          ? make_row_conv(shape, transposed)
+          : make_library_conv(shape, transposed, context.has_input(2), context.constant(1));
   if (!conv) return {};
   context.need_scratch(conv->scratch_bytes);
   return [run_conv = conv->run](const RunContext& run) {
@@ -119,7 +124,7 @@ PreparedKernel by_library(PrepareContext& context, const ConvShape& shape, bool 
 
 PreparedKernel prepare_conv(PrepareContext& context) {
   const ConvShape shape = conv_shape(context, 1);
-  if (PreparedKernel kernel = by_library(context, shape, false)) return kernel;
+  if (PreparedKernel kernel = in_float(context, shape, false)) return kernel;
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     const auto conv = std::make_shared<const ColumnConv>(plan_columns(shape, sizeof(T)));
@@ -131,7 +136,7 @@ PreparedKernel prepare_conv(PrepareContext& context) {
 
 PreparedKernel prepare_conv_transpose(PrepareContext& context) {
   const ConvShape shape = conv_transpose_shape(context);
-  if (PreparedKernel kernel = by_library(context, shape, true)) return kernel;
+  if (PreparedKernel kernel = in_float(context, shape, true)) return kernel;
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     const auto conv = std::make_shared<const ColumnConv>(ColumnConv{shape, Columns(reversed(shape.window))});

@@ -1,10 +1,11 @@
-// ConvWeightGradient: oneDNN for float of one group, else products over columns, summed over images and
-// windows in a fixed order.
+// ConvWeightGradient: oneDNN for float of one group, vectors along rows where channels are few, else products
+// over columns, summed over images and windows in a fixed order.
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/conv_rows.h"
 #include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/gemm.h"
@@ -115,21 +116,22 @@ void run_piece(const WeightGradient& op, const T* x, const T* flow, T* weights, 
   }
 }
 
-PreparedKernel weights_by_library(PrepareContext& context, const ConvShape& shape) {
+PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape) {
   if (context.element(0) != DataType::Float) return {};
-  const auto gradient = make_library_weight_gradient(shape);
+  auto gradient = make_library_weight_gradient(shape);
   if (!gradient) return {};
+  if (pays_by_rows(shape, false)) gradient = make_row_weight_gradient(shape, std::move(*gradient));
   context.need_scratch(gradient->scratch_bytes);
-  return [run_library = gradient->run](const RunContext& run) {
-    run_library(run.input(0).data<float>(), run.input(1).data<float>(), run.output(0).data<float>(),
-                run.scratch_memory);
+  return [run_float = gradient->run](const RunContext& run) {
+    run_float(run.input(0).data<float>(), run.input(1).data<float>(), run.output(0).data<float>(),
+              run.scratch_memory);
   };
 }
 
 }  // namespace
 
 PreparedKernel prepare_conv_weight_gradient(PrepareContext& context) {
-  if (PreparedKernel kernel = weights_by_library(context, shape_of(context))) return kernel;
+  if (PreparedKernel kernel = weights_in_float(context, shape_of(context))) return kernel;
   const auto op = std::make_shared<const WeightGradient>(plan(shape_of(context)));
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);

@@ -185,8 +185,8 @@ void plan_operands(const Tensor* known_weights, Library& library) {
   library.operand_bytes = bytes;
 }
 
-std::optional<LibraryConv> make_way(const ConvShape& shape, bool transposed, bool has_bias,
-                                    const Tensor* weights, Way way) {
+std::optional<FloatConv> make_way(const ConvShape& shape, bool transposed, bool has_bias,
+                                  const Tensor* weights, Way way) {
   auto library = std::make_shared<Library>();
   try {
     describe(shape, transposed, has_bias, *library);
@@ -200,30 +200,30 @@ std::optional<LibraryConv> make_way(const ConvShape& shape, bool transposed, boo
     return std::nullopt;  // the caller has a way that takes every shape
   }
   const std::size_t bytes = library->operand_bytes + onednn::aligned(library->scratch.get_size());
-  return LibraryConv{bytes, [library](const float* x, const float* w, const float* bias, float* y,
-                                      std::byte* scratch) { library->run(x, w, bias, y, scratch); }};
+  return FloatConv{bytes, [library](const float* x, const float* w, const float* bias, float* y,
+                                    std::byte* scratch) { library->run(x, w, bias, y, scratch); }};
 }
 
 // Of weights that change. Those of quantised networks, whose sums are exact, are known.
-std::optional<LibraryConv> make_winograd(const ConvShape& shape, bool transposed, bool has_bias) {
+std::optional<FloatConv> make_winograd(const ConvShape& shape, bool transposed, bool has_bias) {
   if (!pays_by_winograd(shape)) return std::nullopt;
   const auto fast = make_way(shape, transposed, has_bias, nullptr, Way::Winograd);
   const auto direct = make_way(shape, transposed, has_bias, nullptr, Way::Direct);
   if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;
   const auto results =
       static_cast<std::size_t>(shape.batch * shape.group * shape.out_channels * shape.out_size);
-  return LibraryConv{std::max(fast->scratch_bytes, direct->scratch_bytes),
-                     [=, fast = fast->run, direct = direct->run](
-                         const float* x, const float* w, const float* bias, float* y, std::byte* scratch) {
-                       fast(x, w, bias, y, scratch);
-                       if (!are_finite({y, results})) direct(x, w, bias, y, scratch);
-                     }};
+  return FloatConv{std::max(fast->scratch_bytes, direct->scratch_bytes),
+                   [=, fast = fast->run, direct = direct->run](
+                       const float* x, const float* w, const float* bias, float* y, std::byte* scratch) {
+                     fast(x, w, bias, y, scratch);
+                     if (!are_finite({y, results})) direct(x, w, bias, y, scratch);
+                   }};
 }
 
 }  // namespace
 
-std::optional<LibraryConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
-                                             const Tensor* weights) {
+std::optional<FloatConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
+                                           const Tensor* weights) {
   const std::int64_t numbers = shape.batch * shape.group * shape.in_channels * shape.out_channels *
                                shape.kernel_size * shape.in_size * shape.out_size;
   if (numbers == 0 || shape.window.rank() < 1 || shape.window.rank() > 3) return std::nullopt;

@@ -191,7 +191,7 @@ Moved move_images(const memory::desc& images, std::int64_t channels_of_tensor) {
   return moved;
 }
 
-std::optional<LibraryWeightGradient> make_by(const ConvShape& shape, dnnl::algorithm algorithm) {
+std::optional<FloatWeightGradient> make_by(const ConvShape& shape, dnnl::algorithm algorithm) {
   auto plan = std::make_shared<WeightsCall>(WeightsCall{.shape = shape, .pieces = cut(shape)});
   std::size_t bytes = 0;
   const auto make_room = [&](Moved& moved, std::int64_t parts) {
@@ -223,8 +223,8 @@ std::optional<LibraryWeightGradient> make_by(const ConvShape& shape, dnnl::algor
   plan->work_offset = bytes;
   plan->work_bytes = onednn::aligned(plan->work_bytes);
   bytes += plan->pieces.count() * plan->work_bytes;
-  return LibraryWeightGradient{bytes, [plan](const float* x, const float* flow, float* weights,
-                                             std::byte* scratch) { plan->run(x, flow, weights, scratch); }};
+  return FloatWeightGradient{bytes, [plan](const float* x, const float* flow, float* weights,
+                                           std::byte* scratch) { plan->run(x, flow, weights, scratch); }};
 }
 
 // What one piece computes, as a convolution.
@@ -236,23 +236,23 @@ ConvShape piece_of(const ConvShape& shape) {
   return piece;
 }
 
-std::optional<LibraryWeightGradient> make_winograd(const ConvShape& shape) {
+std::optional<FloatWeightGradient> make_winograd(const ConvShape& shape) {
   if (!pays_by_winograd(piece_of(shape))) return std::nullopt;
   const auto fast = make_by(shape, dnnl::algorithm::convolution_winograd);
   const auto direct = make_by(shape, dnnl::algorithm::convolution_direct);
   if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;
   const auto results = static_cast<std::size_t>(shape.out_channels * shape.depth());
-  return LibraryWeightGradient{std::max(fast->scratch_bytes, direct->scratch_bytes),
-                               [=, fast = fast->run, direct = direct->run](
-                                   const float* x, const float* flow, float* weights, std::byte* scratch) {
-                                 fast(x, flow, weights, scratch);
-                                 if (!are_finite({weights, results})) direct(x, flow, weights, scratch);
-                               }};
+  return FloatWeightGradient{std::max(fast->scratch_bytes, direct->scratch_bytes),
+                             [=, fast = fast->run, direct = direct->run](const float* x, const float* flow,
+                                                                         float* weights, std::byte* scratch) {
+                               fast(x, flow, weights, scratch);
+                               if (!are_finite({weights, results})) direct(x, flow, weights, scratch);
+                             }};
 }
 
 }  // namespace
 
-std::optional<LibraryWeightGradient> make_library_weight_gradient(const ConvShape& shape) {
+std::optional<FloatWeightGradient> make_library_weight_gradient(const ConvShape& shape) {
   const std::int64_t numbers = shape.batch * shape.in_channels * shape.out_channels * shape.kernel_size *
                                shape.in_size * shape.out_size;
   if (numbers == 0 || shape.group != 1 || shape.window.rank() < 1 || shape.window.rank() > 3)

@@ -1,14 +1,15 @@
 // Every value may have a twin that holds it channels-last ([N, C, ...] becomes [N, ..., C]), made when the
 // first op asks for it. Convolutions, pools and means over the spatial axes always compute on twins (ops
-// Convolution and Pool of the domain podium); elementwise ops and Concat do where an input has one already.
-// Any other op wants its inputs channels-first, which puts a ToChannelsFirst in front of it unless the value
-// is there in that form. Where there is one channel or one position both forms are the same bytes, and the
-// move is a view.
+// Convolution and Pool of the domain podium), but for convolutions that are faster with vectors along their
+// rows; elementwise ops and Concat do where an input has one already. Any other op wants its inputs
+// channels-first, which puts a ToChannelsFirst in front of it unless the value is there in that form. Where
+// there is one channel or one position both forms are the same bytes, and the move is a view.
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "executor/kernels/conv_rows.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/ops/window.h"
 
@@ -296,7 +297,8 @@ class Pass {
 
 bool is_convolution(const ir::Graph& graph, const Op& op) {
   return op.is("Conv") && is_static_float(graph, op) && is_fixed(graph, op.inputs[1]) &&
-         graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.rank() <= 5;
+         graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.rank() <= 5 &&
+         !kernels::pays_by_rows_among_channels_last(kernels::conv_shape(ir::TypedOp(graph, op), 1));
 }
 
 bool keeps_layout(const ir::Graph& graph, const Op& op) {

@@ -271,7 +271,7 @@ TEST(Dropout, RefusesARatioOfOne) {
 TEST(Softmax, OfNothingEndsAtOnce) {
   const std::int64_t rows = std::int64_t{1} << 40;
   const auto y = run_text("g (float[N, 0, 2] x) => (float[N, 0, 2] y) { y = Softmax <axis = 1> (x) }",
-                          {Tensor(ir::DataType::Float, {rows, 0, 2})});
+                          {ir::Tensor(ir::DataType::Float, {rows, 0, 2})});
   EXPECT_EQ(y[0].tensor.dims(), (ir::Dims{rows, 0, 2}));
 }
 

@@ -6,7 +6,7 @@
 namespace podium::testing {
 namespace {
 
-std::vector<float> ramp(std::size_t count) {
+std::vector<float> softened_ramp(std::size_t count) {
   std::vector<float> numbers(count);
   for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<float>((i * 37) % 101) * 0.11F - 4.0F;
   return numbers;
@@ -26,7 +26,7 @@ std::vector<double> naive_softmax(const std::vector<float>& x, std::size_t count
 
 TEST(Softmax, AgreesWithItsDefinitionAlongEveryAxis) {
   const ir::Dims dims{3, 5, 150};
-  const std::vector<float> x = ramp(3 * 5 * 150);
+  const std::vector<float> x = softened_ramp(3 * 5 * 150);
   const std::size_t inner[] = {750, 150, 1};
   for (int axis = 0; axis < 3; ++axis) {
     const std::string number = std::to_string(axis - 3);

@@ -7,81 +7,49 @@
 
 #include "executor/kernels/tools/kernel.h"
 #include "executor/kernels/tools/thread_limit.h"
+#include "tests/support/conv_calls.h"
 #include "tests/support/fusing.h"
-#include "tests/support/run_op.h"
 
 namespace podium::kernels {
 namespace {
 
+using testing::ConvCall;
 using testing::random_floats;
 
-const std::vector<ir::Attribute> kWindow{{"kernel_shape", ir::IntList{3, 3}},
-                                         {"strides", ir::IntList{1, 1}},
-                                         {"dilations", ir::IntList{1, 1}},
-                                         {"pads", ir::IntList{1, 1, 1, 1}}};
-
-Tensor in_doubles(const Tensor& x) {
-  Tensor doubles(DataType::Double, x.dims());
-  std::copy_n(x.data<float>(), x.size(), doubles.data<double>());
-  return doubles;
-}
-
-// One of the three convolutions of training, of two images.
-struct Call {
-  std::string_view domain;
-  std::string_view name;
-  Tensor left;
-  Tensor right;
-
-  Tensor run() const { return testing::run_op_outputs(domain, name, {left, right}, kWindow, 1)[0].tensor; }
-  Tensor run_in_doubles() const { return Call{domain, name, in_doubles(left), in_doubles(right)}.run(); }
-};
-
-std::vector<Call> calls() {
+// The three convolutions of training, of two images.
+std::vector<ConvCall> calls() {
+  const std::vector<ir::Attribute> window = testing::window_attributes({3, 3}, {1, 1}, {1, 1, 1, 1});
   return {
-      {"", "Conv", random_floats({2, 32, 30, 29}, 1), random_floats({48, 32, 3, 3}, 2)},
-      {"", "ConvTranspose", random_floats({2, 48, 30, 29}, 3), random_floats({48, 32, 3, 3}, 4)},
-      {"podium", "ConvWeightGradient", random_floats({2, 32, 30, 29}, 5), random_floats({2, 48, 30, 29}, 6)},
+      {"", "Conv", random_floats({2, 32, 30, 29}, 1), random_floats({48, 32, 3, 3}, 2), window},
+      {"", "ConvTranspose", random_floats({2, 48, 30, 29}, 3), random_floats({48, 32, 3, 3}, 4), window},
+      {"podium", "ConvWeightGradient", random_floats({2, 32, 30, 29}, 5), random_floats({2, 48, 30, 29}, 6),
+       window},
   };
 }
 
-void expect_near(const Tensor& found, const Tensor& wanted, double tolerance) {
-  ASSERT_EQ(found.dims(), wanted.dims());
-  for (std::int64_t i = 0; i < found.size(); ++i) {
-    const double number = wanted.data<double>()[i];
-    if (std::isnan(number)) {
-      ASSERT_TRUE(std::isnan(found.data<float>()[i])) << i;
-    } else if (std::isinf(number)) {
-      ASSERT_EQ(static_cast<double>(found.data<float>()[i]), number) << i;
-    } else {
-      ASSERT_NEAR(static_cast<double>(found.data<float>()[i]), number, tolerance) << i;
-    }
-  }
-}
-
 TEST(Winograd, RoundsAboutAsTheSumDoes) {
-  for (const Call& call : calls()) {
+  for (const ConvCall& call : calls()) {
     SCOPED_TRACE(call.name);
-    expect_near(call.run(), call.run_in_doubles(), 2e-4);
+    testing::expect_near(call.run(), call.run_in_doubles(), 2e-4);
   }
 }
 
 TEST(Winograd, KeepsInfiniteAndMissingNumbersWhereTheSumHasThem) {
   for (const float number :
        {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-    std::vector<Call> all = calls();
-    for (Call& call : all) {
+    std::vector<ConvCall> all = calls();
+    for (ConvCall& call : all) {
       SCOPED_TRACE(call.name);
       call.left.data<float>()[call.left.size() / 2] = number;
-      expect_near(call.run(), call.run_in_doubles(), 2e-4);
+      testing::expect_near(call.run(), call.run_in_doubles(), 2e-4);
     }
   }
 }
 
 // Each number is a float, but the sums of the transforms are not.
 TEST(Winograd, OverflowsWhereTheSumDoesAlone) {
-  std::vector<Call> all = calls();
-  for (Call& call : all) {
+  std::vector<ConvCall> all = calls();
+  for (ConvCall& call : all) {
     SCOPED_TRACE(call.name);
     const float large = std::numeric_limits<float>::max() / 4;
     for (float& element : call.left.values<float>()) element *= large;
@@ -92,7 +60,7 @@ TEST(Winograd, OverflowsWhereTheSumDoesAlone) {
 }
 
 TEST(Winograd, GivesTheSameBitsOnAnyNumberOfThreads) {
-  for (const Call& call : calls()) {
+  for (const ConvCall& call : calls()) {
     const Tensor on_all = call.run();
     const ThreadLimit limit(1);
     EXPECT_TRUE(identical(on_all, call.run())) << call.name;

@@ -1,0 +1,459 @@
+// Convolutions with vectors along the rows of images.
+// A vector holds eight results of one row and channel. A tile keeps up to twenty of them in registers, those
+// of some channels at some places, and adds to each, channel of X by channel of X and tap by tap, a weight
+// times eight numbers of X beside each other. So lanes are lost only at the end of a row, and there not by
+// masks: the last vector of a row begins so far before its end that it is full, and computes some results
+// twice, each the same way. The gradient of the weights keeps a vector of sums for each of some channels and
+// of some taps in one row of the window, which eight places of each row add to; lanes that an earlier vector
+// has counted are zeroed. X is copied where it has padding, so that no place asks where it is. Of a
+// transposed convolution whose strides are 1 the window is mirrored; it is a convolution then.
+#include "executor/kernels/conv_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "executor/kernels/tools/onednn.h"
+#include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/winograd.h"
+
+namespace podium::kernels {
+namespace {
+
+constexpr std::int64_t kLanes = 8;
+typedef float RowVector __attribute__((vector_size(kLanes * sizeof(float))));
+typedef std::int32_t RowMask __attribute__((vector_size(kLanes * sizeof(float))));
+
+// Accumulators of a tile: registers without those for X and a weight.
+#ifdef __AVX512VL__
+constexpr int kAccumulators = 20;
+#else
+constexpr int kAccumulators = 12;
+#endif
+constexpr int kMostChannelsAtOnce = 5;
+constexpr int kMostTapsAtOnce = 5;
+
+RowVector load_row(const float* from) {
+  RowVector vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+RowVector all_lanes(float number) {
+  return RowVector{number, number, number, number, number, number, number, number};
+}
+
+// One axis of a window that goes from X to Y at these steps.
+struct RowAxis {
+  std::int64_t input = 1;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
+  std::int64_t pad = 0;  // at the begin
+  std::int64_t output = 1;
+
+  std::int64_t seen() const { return (output - 1) * stride + (kernel - 1) * dilation + 1; }
+  bool has_padding() const { return pad > 0 || seen() > input; }
+};
+
+RowAxis axis_of(const ir::Window& window, std::size_t axis, bool transposed) {
+  RowAxis result{.input = window.input[axis],
+                 .kernel = window.kernel[axis],
+                 .stride = window.strides[axis],
+                 .dilation = window.dilations[axis],
+                 .pad = window.pads_begin[axis],
+                 .output = window.output[axis]};
+  if (transposed) result.pad = (result.kernel - 1) * result.dilation - result.pad;
+  return result;
+}
+
+// What X looks like to a kernel: rows and columns that windows see, padding among them.
+struct RowInput {
+  RowAxis height;
+  RowAxis width;
+  std::int64_t channels = 1;
+  std::int64_t images = 1;
+
+  bool has_padding() const { return height.has_padding() || width.has_padding(); }
+  std::int64_t row() const { return has_padding() ? width.seen() : width.input; }
+  std::int64_t channel() const { return row() * (has_padding() ? height.seen() : height.input); }
+  std::size_t copied_bytes() const {
+    return has_padding() ? onednn::aligned(images * channels * channel() * sizeof(float)) : 0;
+  }
+
+  void copy_channel(const float* from, float* to) const;
+  const float* brought(const float* from, std::byte* scratch) const;
+};
+
+void RowInput::copy_channel(const float* from, float* to) const {
+  const std::int64_t copied = std::min(width.input, row() - width.pad);
+  for (std::int64_t y = 0; y < height.seen(); ++y, to += row()) {
+    const std::int64_t line = y - height.pad;
+    if (line < 0 || line >= height.input) {
+      std::fill_n(to, row(), 0.0F);
+      continue;
+    }
+    std::fill_n(to, width.pad, 0.0F);
+    std::copy_n(from + line * width.input, copied, to + width.pad);
+    std::fill(to + width.pad + copied, to + row(), 0.0F);
+  }
+}
+
+// X with its padding; scratch memory begins with room for it.
+const float* RowInput::brought(const float* from, std::byte* scratch) const {
+  if (!has_padding()) return from;
+  auto* const to = reinterpret_cast<float*>(scratch);
+  parallel_ranges(images * channels, channel(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c)
+      copy_channel(from + c * height.input * width.input, to + c * channel());
+  });
+  return to;
+}
+
+RowInput input_of(const ConvShape& shape, bool transposed) {
+  return {.height = axis_of(shape.window, 0, transposed),
+          .width = axis_of(shape.window, 1, transposed),
+          .channels = shape.in_channels,
+          .images = shape.batch};
+}
+
+// Where a vector of results lies in a channel of Y, and what its first tap sees in one of X.
+struct RowPlace {
+  std::int64_t to = 0;
+  std::int64_t from = 0;
+};
+
+struct RowTap {
+  std::int64_t from = 0;    // in the image of X
+  std::int64_t weight = 0;  // in the weights of channel 0 of Y
+};
+
+struct RowConv {
+  RowInput x;
+  std::int64_t out_channels = 1;
+  std::int64_t out_size = 1;
+  std::int64_t weights_of_channel = 1;  // how far weights of the next channel of Y are
+  std::vector<RowPlace> places = {};
+  std::vector<RowTap> taps = {};
+  std::size_t packed_offset = 0;
+
+  std::int64_t tiles() const { return (out_channels + kMostChannelsAtOnce - 1) / kMostChannelsAtOnce; }
+  std::int64_t first_channel(std::int64_t tile) const { return out_channels * tile / tiles(); }
+
+  void pack(const float* weights, float* packed) const;
+  void run_tile(const float* image, const float* packed, const float* bias, float* y,
+                std::int64_t tile) const;
+  void run(const float* from, const float* weights, const float* bias, float* y, std::byte* scratch) const;
+};
+
+// Tile by tile, tap by tap, the weights of the tile's channels.
+void RowConv::pack(const float* weights, float* packed) const {
+  for (std::int64_t tile = 0; tile < tiles(); ++tile) {
+    for (const RowTap& tap : taps) {
+      for (std::int64_t c = first_channel(tile); c < first_channel(tile + 1); ++c)
+        *packed++ = weights[c * weights_of_channel + tap.weight];
+    }
+  }
+}
+
+struct TileData {
+  const float* image;  // of X
+  const float* weights;
+  const float* bias;  // of the first channel, nullptr: none
+  float* y;           // of the first channel
+};
+
+template <int kChannels, int kPlaces>
+void convolve_places(const RowConv& conv, const TileData& data, const RowPlace* places) {
+  RowVector sums[kChannels][kPlaces];
+  const float* from[kPlaces];
+#pragma GCC unroll 8
+  for (int p = 0; p < kPlaces; ++p) from[p] = data.image + places[p].from;
+#pragma GCC unroll 8
+  for (int c = 0; c < kChannels; ++c) {
+    const RowVector bias = all_lanes(data.bias == nullptr ? 0.0F : data.bias[c]);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPlaces; ++p) sums[c][p] = bias;
+  }
+  const float* weights = data.weights;
+  for (const RowTap& tap : conv.taps) {
+    RowVector x[kPlaces];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPlaces; ++p) x[p] = load_row(from[p] + tap.from);
+#pragma GCC unroll 8
+    for (int c = 0; c < kChannels; ++c) {
+      const RowVector weight = all_lanes(weights[c]);
+#pragma GCC unroll 8
+      for (int p = 0; p < kPlaces; ++p) sums[c][p] += weight * x[p];
+    }
+    weights += kChannels;
+  }
+#pragma GCC unroll 8
+  for (int c = 0; c < kChannels; ++c) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kPlaces; ++p)
+      std::memcpy(data.y + c * conv.out_size + places[p].to, &sums[c][p], sizeof(RowVector));
+  }
+}
+
+// The last places are done with some that are done already.
+template <int kChannels>
+void convolve_channels(const RowConv& conv, const TileData& data) {
+  constexpr int kPlaces = std::min(kAccumulators / kChannels, 8);
+  const std::int64_t count = std::ssize(conv.places);
+  if (count < kPlaces) {
+    for (const RowPlace& place : conv.places) convolve_places<kChannels, 1>(conv, data, &place);
+    return;
+  }
+  for (std::int64_t i = 0; i < count; i += kPlaces)
+    convolve_places<kChannels, kPlaces>(conv, data, &conv.places[std::min(i, count - kPlaces)]);
+}
+
+template <int... kChannels>
+void convolve_any(const RowConv& conv, const TileData& data, std::int64_t channels,
+                  std::integer_sequence<int, kChannels...> /*all*/) {
+  (void)((channels == kChannels + 1 && (convolve_channels<kChannels + 1>(conv, data), true)) || ...);
+}
+
+void RowConv::run(const float* from, const float* weights, const float* bias, float* y,
+                  std::byte* scratch) const {
+  auto* const packed = reinterpret_cast<float*>(scratch + packed_offset);
+  pack(weights, packed);
+  const float* const brought = x.brought(from, scratch);
+  const std::int64_t depth = std::ssize(taps);
+  parallel_ranges(x.images * tiles(), out_channels * out_size * depth / tiles(),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t piece = begin; piece < end; ++piece) {
+                      const std::int64_t image = piece / tiles();
+                      const std::int64_t first = first_channel(piece % tiles());
+                      const TileData data{.image = brought + image * x.channels * x.channel(),
+                                          .weights = packed + first * depth,
+                                          .bias = bias == nullptr ? nullptr : bias + first,
+                                          .y = y + (image * out_channels + first) * out_size};
+                      convolve_any(*this, data, first_channel(piece % tiles() + 1) - first,
+                                   std::make_integer_sequence<int, kMostChannelsAtOnce>());
+                    }
+                  });
+}
+
+RowConv plan_rows(const ConvShape& shape, bool transposed) {
+  RowConv conv{
+      .x = input_of(shape, transposed), .out_channels = shape.out_channels, .out_size = shape.out_size};
+  const RowAxis& height = conv.x.height;
+  const RowAxis& width = conv.x.width;
+  conv.weights_of_channel = transposed ? shape.kernel_size : shape.depth();
+  const std::int64_t weights_of_input =
+      transposed ? shape.out_channels * shape.kernel_size : shape.kernel_size;
+  for (std::int64_t row = 0; row < height.output; ++row) {
+    for (std::int64_t column = 0; column < width.output; column += kLanes) {
+      const std::int64_t begin = std::min(column, width.output - kLanes);
+      conv.places.push_back(
+          {.to = row * width.output + begin, .from = row * height.stride * conv.x.row() + begin});
+    }
+  }
+  for (std::int64_t c = 0; c < shape.in_channels; ++c) {
+    for (std::int64_t tap = 0; tap < shape.kernel_size; ++tap) {
+      const std::int64_t from =
+          tap / width.kernel * height.dilation * conv.x.row() + tap % width.kernel * width.dilation;
+      const std::int64_t weight = transposed ? shape.kernel_size - 1 - tap : tap;
+      conv.taps.push_back({.from = c * conv.x.channel() + from, .weight = c * weights_of_input + weight});
+    }
+  }
+  return conv;
+}
+
+// Sums for some channels of Y and some taps of one row of the window.
+struct RowGradient {
+  RowInput x;
+  std::int64_t out_channels = 1;
+
+  std::int64_t out_size() const { return x.height.output * x.width.output; }
+  std::int64_t channels_at_once() const {
+    const std::int64_t taps = std::min<std::int64_t>(x.width.kernel, kMostTapsAtOnce);
+    return std::min<std::int64_t>(kAccumulators / taps, kMostChannelsAtOnce);
+  }
+  std::int64_t tiles() const { return (out_channels + channels_at_once() - 1) / channels_at_once(); }
+  std::int64_t first_channel(std::int64_t tile) const { return out_channels * tile / tiles(); }
+  void run(const float* from, const float* flow, float* weights, std::byte* scratch) const;
+};
+
+struct GradientData {
+  const float* x;     // of image 0: the channel, at the first tap
+  const float* flow;  // of image 0: the first channel
+  float* weights;     // of the first channel, at the first tap
+};
+
+template <int kChannels, int kTaps>
+void sum_taps(const RowGradient& op, const GradientData& data) {
+  const RowAxis& height = op.x.height;
+  const RowAxis& width = op.x.width;
+  const std::int64_t channel = op.out_size();
+  const std::int64_t dilation = width.dilation;
+  RowVector sums[kChannels][kTaps] = {};
+  const auto add = [&](const float* x, const float* flow, RowMask counted) {
+    RowVector seen[kTaps];
+#pragma GCC unroll 8
+    for (int t = 0; t < kTaps; ++t) seen[t] = load_row(x + t * dilation);
+#pragma GCC unroll 8
+    for (int c = 0; c < kChannels; ++c) {
+      const RowVector flowing =
+          reinterpret_cast<RowVector>(reinterpret_cast<RowMask>(load_row(flow + c * channel)) & counted);
+#pragma GCC unroll 8
+      for (int t = 0; t < kTaps; ++t) sums[c][t] += flowing * seen[t];
+    }
+  };
+  const std::int64_t full = width.output / kLanes * kLanes;
+  const std::int64_t rest = width.output - full;
+  RowMask is_new{};
+  for (std::int64_t lane = kLanes - rest; lane < kLanes; ++lane) is_new[lane] = -1;
+  for (std::int64_t image = 0; image < op.x.images; ++image) {
+    const float* x = data.x + image * op.x.channels * op.x.channel();
+    const float* flow = data.flow + image * op.out_channels * channel;
+    for (std::int64_t row = 0; row < height.output; ++row) {
+      for (std::int64_t column = 0; column < full; column += kLanes)
+        add(x + column, flow + column, ~RowMask{});
+      if (rest > 0) add(x + width.output - kLanes, flow + width.output - kLanes, is_new);
+      x += height.stride * op.x.row();
+      flow += width.output;
+    }
+  }
+  const std::int64_t depth = op.x.channels * height.kernel * width.kernel;
+#pragma GCC unroll 8
+  for (int c = 0; c < kChannels; ++c) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kTaps; ++t) {
+      float sum = 0;
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) sum += sums[c][t][lane];
+      data.weights[c * depth + t] = sum;
+    }
+  }
+}
+
+template <int kTaps, int... kChannels>
+void sum_channels(const RowGradient& op, const GradientData& data, std::int64_t channels,
+                  std::integer_sequence<int, kChannels...> /*all*/) {
+  (void)((channels == kChannels + 1 && (sum_taps<kChannels + 1, kTaps>(op, data), true)) || ...);
+}
+
+template <int... kTaps>
+void sum_any(const RowGradient& op, const GradientData& data, std::int64_t channels, std::int64_t taps,
+             std::integer_sequence<int, kTaps...> /*all*/) {
+  (void)((taps == kTaps + 1 &&
+          (sum_channels<kTaps + 1>(op, data, channels,
+                                   std::make_integer_sequence<int, kMostChannelsAtOnce>()),
+           true)) ||
+         ...);
+}
+
+void RowGradient::run(const float* from, const float* flow, float* weights, std::byte* scratch) const {
+  const float* const brought = x.brought(from, scratch);
+  const std::int64_t rows = x.channels * x.height.kernel;  // of the window, over all channels of X
+  const std::int64_t taps = x.width.kernel;
+  const std::int64_t cost = x.images * out_size() * taps * channels_at_once();
+  parallel_ranges(tiles() * rows, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      const std::int64_t row = piece % rows;
+      const std::int64_t first = first_channel(piece / rows);
+      const std::int64_t channels = first_channel(piece / rows + 1) - first;
+      const float* const seen =
+          brought + row / x.height.kernel * x.channel() + row % x.height.kernel * x.height.dilation * x.row();
+      for (std::int64_t tap = 0; tap < taps; tap += kMostTapsAtOnce) {
+        const GradientData data{.x = seen + tap * x.width.dilation,
+                                .flow = flow + first * out_size(),
+                                .weights = weights + (first * rows + row) * taps + tap};
+        sum_any(*this, data, channels, std::min<std::int64_t>(taps - tap, kMostTapsAtOnce),
+                std::make_integer_sequence<int, kMostTapsAtOnce>());
+      }
+    }
+  });
+}
+
+std::size_t number_of(std::int64_t numbers) { return static_cast<std::size_t>(numbers); }
+
+bool has_rows(const ConvShape& shape, bool transposed) {
+  constexpr std::int64_t kManyChannels = 32;  // of a transposed convolution's X, far apart from each other
+  const ir::Window& window = shape.window;
+  const std::int64_t numbers =
+      shape.batch * shape.in_channels * shape.out_channels * shape.in_size * shape.out_size;
+  if (numbers == 0 || window.rank() != 2 || shape.group != 1 || shape.kernel_size == 1 ||
+      window.output[1] < kLanes)
+    return false;
+  if (!transposed) return window.strides[1] == 1;
+  const auto fits = [&](std::size_t axis) {
+    return window.strides[axis] == 1 && axis_of(window, axis, true).pad >= 0;
+  };
+  return fits(0) && fits(1) && shape.in_channels < kManyChannels;
+}
+
+// Multiply-adds for a place of a channel's row, as many as take the time. Measured on a machine with AVX-512:
+// beside the sum's own, vectors along rows cost as much as 4, vectors of channels as much as 16 for each
+// lane.
+struct RowCosts {
+  double rows = 0;
+  double library = 0;
+};
+
+RowCosts costs_of(const ConvShape& shape, bool transposed) {
+  constexpr std::int64_t kBlock = 16;
+  constexpr double kSlower = 1.1;
+  const auto rounded = [](std::int64_t count, std::int64_t unit) {
+    return static_cast<double>((count + unit - 1) / unit * unit);
+  };
+  const std::int64_t width = shape.window.output[1];
+  const auto depth = static_cast<double>(shape.depth());
+  RowCosts costs{.rows = kSlower * static_cast<double>(shape.out_channels) * (depth + 4) *
+                         rounded(width, kLanes) / static_cast<double>(width),
+                 .library = rounded(shape.out_channels, kBlock) * (depth + 16)};
+  // The padding of a mirrored window is computed with; the library leaves it out.
+  if (transposed) costs.rows *= static_cast<double>(shape.out_size) / static_cast<double>(shape.in_size);
+  return costs;
+}
+
+}  // namespace
+
+bool pays_by_rows(const ConvShape& shape, bool transposed) {
+  // Winograd's algorithm has blocks of 16 channels of X and of Y, the last of which is half full at least
+  // here.
+  constexpr std::int64_t kEnoughForWinograd = 24;
+  if (!has_rows(shape, transposed)) return false;
+  if (pays_by_winograd(shape) && std::min(shape.in_channels, shape.out_channels) >= kEnoughForWinograd)
+    return false;
+  const RowCosts costs = costs_of(shape, transposed);
+  return costs.rows < costs.library;
+}
+
+bool pays_by_rows_among_channels_last(const ConvShape& shape) {
+  constexpr double kMove = 20;  // multiply-adds that take as long as moving a number does
+  if (!pays_by_rows(shape, false)) return false;
+  const RowCosts costs = costs_of(shape, false);
+  const auto moved =
+      static_cast<double>(shape.in_channels * shape.in_size) / static_cast<double>(shape.out_size) +
+      static_cast<double>(shape.out_channels);
+  return costs.rows + kMove * moved < costs.library;
+}
+
+FloatConv make_row_conv(const ConvShape& shape, bool transposed) {
+  auto conv = std::make_shared<RowConv>(plan_rows(shape, transposed));
+  conv->packed_offset = conv->x.copied_bytes();
+  const std::size_t packed_bytes = number_of(shape.out_channels * shape.depth()) * sizeof(float);
+  return {conv->packed_offset + onednn::aligned(packed_bytes),
+          [conv](const float* x, const float* w, const float* bias, float* y, std::byte* scratch) {
+            conv->run(x, w, bias, y, scratch);
+          }};
+}
+
+FloatWeightGradient make_row_weight_gradient(const ConvShape& shape, FloatWeightGradient otherwise) {
+  const RowGradient op{.x = input_of(shape, false), .out_channels = shape.out_channels};
+  const std::size_t results = number_of(shape.out_channels * shape.depth());
+  return {std::max(op.x.copied_bytes(), otherwise.scratch_bytes),
+          [=, otherwise = std::move(otherwise.run)](const float* x, const float* flow, float* weights,
+                                                    std::byte* scratch) {
+            op.run(x, flow, weights, scratch);
+            if (!are_finite({weights, results})) otherwise(x, flow, weights, scratch);
+          }};
+}
+
+}  // namespace podium::kernels

@@ -1,0 +1,181 @@
+#include "executor/kernels/conv_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "executor/kernels/tools/thread_limit.h"
+#include "tests/support/conv_calls.h"
+#include "tests/support/fusing.h"
+
+namespace podium::kernels {
+namespace {
+
+using testing::ConvCall;
+using testing::random_floats;
+using testing::window_attributes;
+
+// A convolution of two images and the two of its gradients; pads at the begin and at the end.
+struct Case {
+  std::int64_t in_channels;
+  std::int64_t out_channels;
+  Dims input;
+  Dims kernel;
+  Dims strides = {1, 1};
+  Dims pads = {0, 0, 0, 0};
+  Dims dilations = {1, 1};
+
+  Dims output() const {
+    Dims sizes;
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      const std::int64_t extent = (kernel[axis] - 1) * dilations[axis] + 1;
+      sizes.push_back((input[axis] + pads[axis] + pads[axis + 2] - extent) / strides[axis] + 1);
+    }
+    return sizes;
+  }
+  Dims x() const { return {2, in_channels, input[0], input[1]}; }
+  Dims y() const { return {2, out_channels, output()[0], output()[1]}; }
+  Dims weights() const { return {out_channels, in_channels, kernel[0], kernel[1]}; }
+  std::vector<ir::Attribute> window() const { return window_attributes(kernel, strides, pads, dilations); }
+
+  ConvShape shape() const {
+    return {.window = {.input = input,
+                       .kernel = kernel,
+                       .strides = strides,
+                       .dilations = dilations,
+                       .pads_begin = {pads[0], pads[1]},
+                       .pads_end = {pads[2], pads[3]},
+                       .output = output()},
+            .batch = 2,
+            .in_channels = in_channels,
+            .out_channels = out_channels,
+            .kernel_size = kernel[0] * kernel[1],
+            .in_size = input[0] * input[1],
+            .out_size = output()[0] * output()[1]};
+  }
+  ConvShape reversed_shape() const {
+    ConvShape shape = this->shape();
+    std::swap(shape.window.input, shape.window.output);
+    std::swap(shape.in_channels, shape.out_channels);
+    std::swap(shape.in_size, shape.out_size);
+    return shape;
+  }
+
+  ConvCall conv() const { return {"", "Conv", random_floats(x(), 1), random_floats(weights(), 2), window()}; }
+  ConvCall transposed() const {
+    return {"", "ConvTranspose", random_floats(y(), 3), random_floats(weights(), 4), window()};
+  }
+  ConvCall weight_gradient() const {
+    return {"podium", "ConvWeightGradient", random_floats(x(), 5), random_floats(y(), 6), window()};
+  }
+};
+
+// Rows of 8, 9, 15 and 24 results; all counts of channels at once; each kind of window.
+std::vector<Case> cases() {
+  return {
+      {1, 10, {28, 28}, {5, 5}},
+      {10, 20, {12, 12}, {5, 5}},
+      {3, 1, {9, 16}, {3, 2}},
+      {2, 3, {7, 17}, {3, 3}, {2, 1}, {1, 1, 1, 1}},
+      {4, 6, {6, 20}, {2, 3}, {1, 1}, {0, 0, 2, 3}, {2, 3}},
+      {5, 11, {11, 15}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+      {1, 7, {9, 22}, {1, 7}, {3, 1}, {0, 3, 0, 3}},
+      {6, 9, {8, 8}, {5, 1}, {1, 1}, {4, 0, 1, 0}},
+  };
+}
+
+TEST(ConvRows, AddsUpWhatTheWindowSees) {
+  for (const Case& one : cases()) {
+    SCOPED_TRACE(::testing::PrintToString(one.weights()));
+    ASSERT_TRUE(pays_by_rows(one.shape(), false));
+    testing::expect_near(one.conv().run(), one.conv().run_in_doubles(), 1e-4);
+    testing::expect_near(one.weight_gradient().run(), one.weight_gradient().run_in_doubles(), 1e-3);
+  }
+}
+
+TEST(ConvRows, MirrorsATransposedWindow) {
+  const std::vector<Case> transposed = {
+      {3, 16, {16, 16}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+      {1, 12, {13, 21}, {3, 5}, {1, 1}, {0, 2, 1, 4}},
+      {2, 5, {20, 20}, {3, 3}, {1, 1}, {2, 2, 2, 2}, {2, 2}},
+  };
+  for (const Case& one : transposed) {
+    SCOPED_TRACE(::testing::PrintToString(one.weights()));
+    ASSERT_TRUE(pays_by_rows(one.reversed_shape(), true));
+    testing::expect_near(one.transposed().run(), one.transposed().run_in_doubles(), 1e-4);
+  }
+}
+
+TEST(ConvRows, StartFromABias) {
+  const Case one{2, 5, {9, 12}, {3, 3}};
+  const FloatConv conv = make_row_conv(one.shape(), false);
+  const ConvCall call = one.conv();
+  const Tensor bias = random_floats({5}, 7);
+  Tensor y(DataType::Float, one.y());
+  std::vector<float> scratch(conv.scratch_bytes / sizeof(float));
+  conv.run(call.left.data<float>(), call.right.data<float>(), bias.data<float>(), y.data<float>(),
+           reinterpret_cast<std::byte*>(scratch.data()));
+  const Tensor without = call.run();
+  for (std::int64_t i = 0; i < y.size(); ++i) {
+    const float wanted = without.data<float>()[i] + bias.data<float>()[i / one.shape().out_size % 5];
+    ASSERT_NEAR(y.data<float>()[i], wanted, 1e-5) << i;
+  }
+}
+
+TEST(ConvRows, GiveTheSameBitsOnAnyNumberOfThreads) {
+  for (const Case& one : cases()) {
+    for (const ConvCall& call : {one.conv(), one.weight_gradient()}) {
+      const Tensor on_all = call.run();
+      const ThreadLimit limit(1);
+      EXPECT_TRUE(identical(on_all, call.run())) << call.name;
+    }
+  }
+}
+
+TEST(ConvRows, GiveAnImageTheSameBitsInABatchOfAnySize) {
+  const Case one{2, 5, {9, 12}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
+  ConvCall call = one.conv();
+  const Tensor two = call.run();
+  Tensor first(DataType::Float, {1, 2, 9, 12});
+  std::copy_n(call.left.data<float>(), first.size(), first.data<float>());
+  call.left = first;
+  const Tensor alone = call.run();
+  EXPECT_TRUE(std::equal(alone.values<float>().begin(), alone.values<float>().end(), two.data<float>()));
+}
+
+// A lane that is counted twice, or none of the window's, makes no NaN of an infinity.
+TEST(ConvRows, KeepInfiniteAndMissingNumbersWhereTheWindowHasThem) {
+  const Case one{2, 5, {9, 12}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
+  for (const float number :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    for (ConvCall call : {one.conv(), one.weight_gradient()}) {
+      SCOPED_TRACE(call.name);
+      call.left.data<float>()[call.left.size() / 2] = number;
+      testing::expect_near(call.run(), call.run_in_doubles(), 1e-3);
+    }
+  }
+}
+
+TEST(ConvRows, PayWhereChannelsAreFewAndRowsAreLong) {
+  const auto pays = [](const Case& one) { return pays_by_rows(one.shape(), false); };
+  EXPECT_TRUE(pays({3, 64, {224, 224}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
+  EXPECT_TRUE(pays({64, 3, {128, 128}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
+  EXPECT_FALSE(pays({16, 16, {32, 32}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
+  EXPECT_FALSE(pays({64, 64, {56, 56}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
+  EXPECT_FALSE(pays({3, 12, {30, 9}, {3, 3}}));                                       // rows of 7
+  EXPECT_FALSE(pays({1, 10, {28, 28}, {1, 1}}));                                      // a product
+  EXPECT_FALSE(pays({3, 10, {30, 30}, {3, 3}, {1, 2}, {1, 1, 1, 1}}));                // steps in a row
+  EXPECT_FALSE(pays_by_rows(Case{10, 20, {12, 12}, {5, 5}}.reversed_shape(), true));  // padding all around
+}
+
+// X and Y are moved there, which a large Y of many channels is not worth.
+TEST(ConvRows, PayAmongChannelsLastWhereLittleIsMoved) {
+  EXPECT_TRUE(pays_by_rows_among_channels_last(Case{1, 10, {28, 28}, {5, 5}}.shape()));
+  EXPECT_TRUE(
+      pays_by_rows_among_channels_last(Case{64, 3, {128, 128}, {3, 3}, {1, 1}, {1, 1, 1, 1}}.shape()));
+  EXPECT_FALSE(
+      pays_by_rows_among_channels_last(Case{3, 64, {224, 224}, {3, 3}, {1, 1}, {1, 1, 1, 1}}.shape()));
+}
+
+}  // namespace
+}  // namespace podium::kernels
