@@ -25,8 +25,7 @@ struct FloatConv {
 };
 /// Makes such a convolution; nullopt when oneDNN has none for this shape. `weights` is nullptr when they are
 /// not constant.
-std::optional<FloatConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
-                                           const Tensor* weights);
+std::optional<FloatConv> make_library_conv(const ConvShape& shape, bool has_bias, const Tensor* weights);
 
 /// The gradient of the weights of a float convolution of one group by oneDNN. The sums come in an order that
 /// only the machine's number of threads decides.

@@ -4,16 +4,6 @@ namespace podium::kernels {
 
 namespace {
 
-ConvShape sizes_of(const ir::TypedOp& op, ir::Window window) {
-  ConvShape shape{.window = std::move(window)};
-  shape.batch = op.dims(0)[0];
-  shape.group = op.get_int("group");
-  shape.kernel_size = ir::element_count(shape.window.kernel);
-  shape.in_size = ir::element_count(shape.window.input);
-  shape.out_size = ir::element_count(shape.window.output);
-  return shape;
-}
-
 // A window over at least one axis.
 ir::Window with_axis(ir::Window window) {
   if (window.rank() > 0) return window;
@@ -26,20 +16,6 @@ ir::Window with_axis(ir::Window window) {
 }
 
 }  // namespace
-
-ConvShape conv_shape(const ir::TypedOp& op, std::size_t w) {
-  ConvShape shape = sizes_of(op, ir::conv_window(op, op.dims(0), op.dims(w)));
-  shape.in_channels = op.dims(w)[1];
-  shape.out_channels = op.dims(w)[0] / shape.group;
-  return shape;
-}
-
-ConvShape conv_transpose_shape(const ir::TypedOp& op) {
-  ConvShape shape = sizes_of(op, ir::conv_transpose_window(op, op.dims(0), op.dims(1)));
-  shape.in_channels = op.dims(1)[0] / shape.group;
-  shape.out_channels = op.dims(1)[1];
-  return shape;
-}
 
 Columns::Columns(const ir::Window& given) {
   const ir::Window window = with_axis(given);

@@ -5,28 +5,11 @@
 #include <cstring>
 #include <vector>
 
-#include "ir/ops/window.h"
+#include "ir/ops/conv_shape.h"
 
 namespace podium::kernels {
 
-/// Sizes of a convolution that every kernel needs. In a transposed convolution `in_size` belongs to X and
-/// `out_size` to Y.
-struct ConvShape {
-  ir::Window window = {};
-  std::int64_t batch = 1;
-  std::int64_t group = 1;
-  std::int64_t in_channels = 1;   ///< of one group
-  std::int64_t out_channels = 1;  ///< of one group
-  std::int64_t kernel_size = 1;
-  std::int64_t in_size = 1;
-  std::int64_t out_size = 1;
-
-  std::int64_t depth() const { return in_channels * kernel_size; }
-};
-
-/// `w` is the number of the input that holds the weights.
-ConvShape conv_shape(const ir::TypedOp& op, std::size_t w);
-ConvShape conv_transpose_shape(const ir::TypedOp& op);
+using ir::ConvShape;
 
 /// Moves between one channel and its rows of the column matrix: one row for each element of the kernel, one
 /// column for each output. Outputs are taken by lines, which run along the last axis.

@@ -131,8 +131,8 @@ void deform_convolve(const DeformConv& op, const RunContext& run) {
 }  // namespace
 
 PreparedKernel prepare_deform_conv(PrepareContext& context) {
-  const auto op =
-      std::make_shared<const DeformConv>(DeformConv{conv_shape(context, 1), context.get_int("offset_group")});
+  const auto op = std::make_shared<const DeformConv>(
+      DeformConv{ir::conv_shape(context, 1), context.get_int("offset_group")});
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     const std::int64_t numbers = op->shape.group * op->shape.depth() * op->shape.out_size;

@@ -7,6 +7,7 @@
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/parallel.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
 namespace {
@@ -106,12 +107,11 @@ void convolve_transposed(const ColumnConv& conv, const ConvData<T>& data) {
   }
 }
 
-PreparedKernel in_float(PrepareContext& context, const ConvShape& shape, bool transposed) {
+PreparedKernel in_float(PrepareContext& context, const ConvShape& shape) {
   if (context.element(0) != DataType::Float) return {};
   const std::optional<FloatConv> conv =
-      pays_by_rows(shape, transposed)
-          ? make_row_conv(shape, transposed)
-          : make_library_conv(shape, transposed, context.has_input(2), context.constant(1));
+      ir::pays_by_rows(shape) ? make_row_conv(shape)
+                              : make_library_conv(shape, context.has_input(2), context.constant(1));
   if (!conv) return {};
   context.need_scratch(conv->scratch_bytes);
   return [run_conv = conv->run](const RunContext& run) {
@@ -123,8 +123,8 @@ PreparedKernel in_float(PrepareContext& context, const ConvShape& shape, bool tr
 }  // namespace
 
 PreparedKernel prepare_conv(PrepareContext& context) {
-  const ConvShape shape = conv_shape(context, 1);
-  if (PreparedKernel kernel = in_float(context, shape, false)) return kernel;
+  const ConvShape shape = ir::conv_shape(context, 1);
+  if (PreparedKernel kernel = in_float(context, shape)) return kernel;
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     const auto conv = std::make_shared<const ColumnConv>(plan_columns(shape, sizeof(T)));
@@ -135,8 +135,8 @@ PreparedKernel prepare_conv(PrepareContext& context) {
 }
 
 PreparedKernel prepare_conv_transpose(PrepareContext& context) {
-  const ConvShape shape = conv_transpose_shape(context);
-  if (PreparedKernel kernel = in_float(context, shape, true)) return kernel;
+  const ConvShape shape = ir::conv_transpose_shape(context);
+  if (PreparedKernel kernel = in_float(context, shape)) return kernel;
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     const auto conv = std::make_shared<const ColumnConv>(ColumnConv{shape, Columns(reversed(shape.window))});

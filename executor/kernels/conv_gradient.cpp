@@ -11,6 +11,7 @@
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
 namespace {
@@ -28,21 +29,6 @@ struct WeightGradient {
     return (shape.in_channels + channels_at_once - 1) / channels_at_once;
   }
 };
-
-ConvShape shape_of(const PrepareContext& context) {
-  const Dims& x = context.dims(0);
-  const Dims& flow = context.dims(1);
-  ConvShape shape{.window =
-                      ir::given_window(context, {x.begin() + 2, x.end()}, {flow.begin() + 2, flow.end()})};
-  shape.batch = x[0];
-  shape.group = context.get_int("group");
-  shape.in_channels = x[1] / shape.group;
-  shape.out_channels = flow[1] / shape.group;
-  shape.kernel_size = ir::element_count(shape.window.kernel);
-  shape.in_size = ir::element_count(shape.window.input);
-  shape.out_size = ir::element_count(shape.window.output);
-  return shape;
-}
 
 // One element that moves by one without padding: the columns are X itself.
 bool is_pointwise(const ir::Window& window) {
@@ -120,7 +106,7 @@ PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape)
   if (context.element(0) != DataType::Float) return {};
   auto gradient = make_library_weight_gradient(shape);
   if (!gradient) return {};
-  if (pays_by_rows(shape, false)) gradient = make_row_weight_gradient(shape, std::move(*gradient));
+  if (ir::pays_by_rows(shape)) gradient = make_row_weight_gradient(shape, std::move(*gradient));
   context.need_scratch(gradient->scratch_bytes);
   return [run_float = gradient->run](const RunContext& run) {
     run_float(run.input(0).data<float>(), run.input(1).data<float>(), run.output(0).data<float>(),
@@ -131,8 +117,8 @@ PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape)
 }  // namespace
 
 PreparedKernel prepare_conv_weight_gradient(PrepareContext& context) {
-  if (PreparedKernel kernel = weights_in_float(context, shape_of(context))) return kernel;
-  const auto op = std::make_shared<const WeightGradient>(plan(shape_of(context)));
+  if (PreparedKernel kernel = weights_in_float(context, ir::weight_gradient_shape(context))) return kernel;
+  const auto op = std::make_shared<const WeightGradient>(plan(ir::weight_gradient_shape(context)));
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     return [op](const RunContext& run) {

@@ -150,7 +150,7 @@ class ByteConv {
 
 std::shared_ptr<const IntegerConv> plan_integer(PrepareContext& context, std::size_t w) {
   constexpr std::int64_t kBlockBytes = 1 << 20;
-  const ConvShape shape = conv_shape(context, w);
+  const ConvShape shape = ir::conv_shape(context, w);
   IntegerConv conv{shape, Columns(shape.window)};
   const std::int64_t line_bytes = (shape.depth() + 4 * shape.out_channels) * conv.columns.line_size();
   conv.lines_at_once = std::clamp<std::int64_t>(kBlockBytes / std::max<std::int64_t>(line_bytes, 1), 1,

@@ -11,6 +11,7 @@
 #include "executor/kernels/conv.h"
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/winograd.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
 namespace {
@@ -68,11 +69,11 @@ struct Library {
 
 // oneDNN's weights are [group, out, in, kernel...]; ONNX's transposed ones lie as [group, in, out,
 // kernel...].
-void describe_weights(const ConvShape& shape, bool transposed, ConvOperand& weights) {
+void describe_weights(const ConvShape& shape, ConvOperand& weights) {
   memory::dims dims{shape.group, shape.out_channels, shape.in_channels};
   dims.insert(dims.end(), shape.window.kernel.begin(), shape.window.kernel.end());
   memory::dims strides = onednn::row_major(dims);
-  if (transposed) {
+  if (shape.transposed) {
     strides[1] = shape.kernel_size;
     strides[2] = shape.out_channels * shape.kernel_size;
   }
@@ -88,17 +89,17 @@ enum class Liking { AsGiven, ChannelsLast, AsThePrimitive };
 // How X and Y are offered. They are worth moving where windows overlap and there is work enough for more
 // calls of all threads; a few channels would leave most of a block empty. They are offered alike whether the
 // weights are known or change: a strategy that brings weights from elsewhere gives the bits of one processor.
-Liking liking_of(const ConvShape& shape, bool transposed) {
+Liking liking_of(const ConvShape& shape) {
   constexpr std::int64_t kBlock = 16;
   constexpr double kLeastMultiplyAdds = 1 << 20;
   const std::int64_t channels =
-      shape.group * (transposed ? std::min(shape.in_channels, shape.out_channels) : shape.out_channels);
-  const std::int64_t places = transposed ? shape.in_size : shape.out_size;
+      shape.group * (shape.transposed ? std::min(shape.in_channels, shape.out_channels) : shape.out_channels);
+  const std::int64_t places = shape.transposed ? shape.in_size : shape.out_size;
   const double multiply_adds = static_cast<double>(shape.batch * shape.group * places) *
                                static_cast<double>(shape.depth() * shape.out_channels);
   if (shape.kernel_size == 1 || multiply_adds < kLeastMultiplyAdds || channels < kBlock / 2)
     return Liking::AsGiven;
-  return transposed && channels < kBlock ? Liking::ChannelsLast : Liking::AsThePrimitive;
+  return shape.transposed && channels < kBlock ? Liking::ChannelsLast : Liking::AsThePrimitive;
 }
 
 memory::desc offered(const ConvOperand& operand, Liking liking) {
@@ -107,8 +108,8 @@ memory::desc offered(const ConvOperand& operand, Liking liking) {
   return liking == Liking::ChannelsLast ? onednn::channels_last(dims) : onednn::any(dims);
 }
 
-void describe(const ConvShape& shape, bool transposed, bool has_bias, Library& library) {
-  const Liking liking = liking_of(shape, transposed);
+void describe(const ConvShape& shape, bool has_bias, Library& library) {
+  const Liking liking = liking_of(shape);
   const memory::dims x = ir::windowed_dims(shape.batch, shape.group * shape.in_channels,
                                            {.kernel = {}, .output = shape.window.input});
   const memory::dims y = ir::windowed_dims(shape.batch, shape.group * shape.out_channels, shape.window);
@@ -117,31 +118,32 @@ void describe(const ConvShape& shape, bool transposed, bool has_bias, Library& l
   library.x.liked = offered(library.x, liking);
   library.y.liked = offered(library.y, liking);
   if (has_bias) library.bias = onednn::plain({y[1]});
-  describe_weights(shape, transposed, library.weights);
+  describe_weights(shape, library.weights);
 }
 
 // The window of a transposed convolution is that of the convolution from Y to X.
-ir::Window of_convolution(ir::Window window, bool transposed) {
-  if (transposed) std::swap(window.input, window.output);
+ir::Window of_convolution(const ConvShape& shape) {
+  ir::Window window = shape.window;
+  if (shape.transposed) std::swap(window.input, window.output);
   return window;
 }
 
 enum class Way { Direct, Winograd };
 
-dnnl::algorithm algorithm_of(Way way, bool transposed) {
+dnnl::algorithm algorithm_of(Way way, const ConvShape& shape) {
   if (way == Way::Direct)
-    return transposed ? dnnl::algorithm::deconvolution_direct : dnnl::algorithm::convolution_direct;
-  return transposed ? dnnl::algorithm::deconvolution_winograd : dnnl::algorithm::convolution_winograd;
+    return shape.transposed ? dnnl::algorithm::deconvolution_direct : dnnl::algorithm::convolution_direct;
+  return shape.transposed ? dnnl::algorithm::deconvolution_winograd : dnnl::algorithm::convolution_winograd;
 }
 
 // Asked for training, oneDNN transforms the weights in every run.
 template <class Primitive>
-void choose(const ConvShape& shape, bool transposed, Way way, Library& library) {
+void choose(const ConvShape& shape, Way way, Library& library) {
   const auto kind =
       way == Way::Direct ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
-  const auto algorithm = algorithm_of(way, transposed);
+  const auto algorithm = algorithm_of(way, shape);
   const memory::dims dilations = onednn::less_one(shape.window.dilations);
-  const memory::dims end = onednn::end_padding(of_convolution(shape.window, transposed));
+  const memory::dims end = onednn::end_padding(of_convolution(shape));
   const memory::dims& begin = shape.window.pads_begin;
   const memory::desc x = library.x.liked;
   const memory::desc y = library.y.liked;
@@ -185,15 +187,14 @@ void plan_operands(const Tensor* known_weights, Library& library) {
   library.operand_bytes = bytes;
 }
 
-std::optional<FloatConv> make_way(const ConvShape& shape, bool transposed, bool has_bias,
-                                  const Tensor* weights, Way way) {
+std::optional<FloatConv> make_way(const ConvShape& shape, bool has_bias, const Tensor* weights, Way way) {
   auto library = std::make_shared<Library>();
   try {
-    describe(shape, transposed, has_bias, *library);
-    if (transposed) {
-      choose<dnnl::deconvolution_forward>(shape, transposed, way, *library);
+    describe(shape, has_bias, *library);
+    if (shape.transposed) {
+      choose<dnnl::deconvolution_forward>(shape, way, *library);
     } else {
-      choose<dnnl::convolution_forward>(shape, transposed, way, *library);
+      choose<dnnl::convolution_forward>(shape, way, *library);
     }
     plan_operands(weights, *library);
   } catch (const dnnl::error&) {
@@ -205,10 +206,10 @@ std::optional<FloatConv> make_way(const ConvShape& shape, bool transposed, bool 
 }
 
 // Of weights that change. Those of quantised networks, whose sums are exact, are known.
-std::optional<FloatConv> make_winograd(const ConvShape& shape, bool transposed, bool has_bias) {
-  if (!pays_by_winograd(shape)) return std::nullopt;
-  const auto fast = make_way(shape, transposed, has_bias, nullptr, Way::Winograd);
-  const auto direct = make_way(shape, transposed, has_bias, nullptr, Way::Direct);
+std::optional<FloatConv> make_winograd(const ConvShape& shape, bool has_bias) {
+  if (!ir::pays_by_winograd(shape)) return std::nullopt;
+  const auto fast = make_way(shape, has_bias, nullptr, Way::Winograd);
+  const auto direct = make_way(shape, has_bias, nullptr, Way::Direct);
   if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;
   const auto results =
       static_cast<std::size_t>(shape.batch * shape.group * shape.out_channels * shape.out_size);
@@ -222,15 +223,14 @@ std::optional<FloatConv> make_winograd(const ConvShape& shape, bool transposed, 
 
 }  // namespace
 
-std::optional<FloatConv> make_library_conv(const ConvShape& shape, bool transposed, bool has_bias,
-                                           const Tensor* weights) {
+std::optional<FloatConv> make_library_conv(const ConvShape& shape, bool has_bias, const Tensor* weights) {
   const std::int64_t numbers = shape.batch * shape.group * shape.in_channels * shape.out_channels *
                                shape.kernel_size * shape.in_size * shape.out_size;
   if (numbers == 0 || shape.window.rank() < 1 || shape.window.rank() > 3) return std::nullopt;
   if (weights == nullptr) {
-    if (auto winograd = make_winograd(shape, transposed, has_bias)) return winograd;
+    if (auto winograd = make_winograd(shape, has_bias)) return winograd;
   }
-  return make_way(shape, transposed, has_bias, weights, Way::Direct);
+  return make_way(shape, has_bias, weights, Way::Direct);
 }
 
 }  // namespace podium::kernels

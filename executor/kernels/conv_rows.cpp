@@ -19,13 +19,14 @@
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/winograd.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
 namespace {
 
-constexpr std::int64_t kLanes = 8;
-typedef float RowVector __attribute__((vector_size(kLanes * sizeof(float))));
-typedef std::int32_t RowMask __attribute__((vector_size(kLanes * sizeof(float))));
+using ir::kRowLanes;
+typedef float RowVector __attribute__((vector_size(kRowLanes * sizeof(float))));
+typedef std::int32_t RowMask __attribute__((vector_size(kRowLanes * sizeof(float))));
 
 // Accumulators of a tile: registers without those for X and a weight.
 #ifdef __AVX512VL__
@@ -59,14 +60,15 @@ struct RowAxis {
   bool has_padding() const { return pad > 0 || seen() > input; }
 };
 
-RowAxis axis_of(const ir::Window& window, std::size_t axis, bool transposed) {
+RowAxis axis_of(const ConvShape& shape, std::size_t axis) {
+  const ir::Window& window = shape.window;
   RowAxis result{.input = window.input[axis],
                  .kernel = window.kernel[axis],
                  .stride = window.strides[axis],
                  .dilation = window.dilations[axis],
                  .pad = window.pads_begin[axis],
                  .output = window.output[axis]};
-  if (transposed) result.pad = (result.kernel - 1) * result.dilation - result.pad;
+  if (shape.transposed) result.pad = (result.kernel - 1) * result.dilation - result.pad;
   return result;
 }
 
@@ -113,9 +115,9 @@ const float* RowInput::brought(const float* from, std::byte* scratch) const {
   return to;
 }
 
-RowInput input_of(const ConvShape& shape, bool transposed) {
-  return {.height = axis_of(shape.window, 0, transposed),
-          .width = axis_of(shape.window, 1, transposed),
+RowInput input_of(const ConvShape& shape) {
+  return {.height = axis_of(shape, 0),
+          .width = axis_of(shape, 1),
           .channels = shape.in_channels,
           .images = shape.batch};
 }
@@ -239,17 +241,16 @@ void RowConv::run(const float* from, const float* weights, const float* bias, fl
                   });
 }
 
-RowConv plan_rows(const ConvShape& shape, bool transposed) {
-  RowConv conv{
-      .x = input_of(shape, transposed), .out_channels = shape.out_channels, .out_size = shape.out_size};
+RowConv plan_rows(const ConvShape& shape) {
+  RowConv conv{.x = input_of(shape), .out_channels = shape.out_channels, .out_size = shape.out_size};
   const RowAxis& height = conv.x.height;
   const RowAxis& width = conv.x.width;
-  conv.weights_of_channel = transposed ? shape.kernel_size : shape.depth();
+  conv.weights_of_channel = shape.transposed ? shape.kernel_size : shape.depth();
   const std::int64_t weights_of_input =
-      transposed ? shape.out_channels * shape.kernel_size : shape.kernel_size;
+      shape.transposed ? shape.out_channels * shape.kernel_size : shape.kernel_size;
   for (std::int64_t row = 0; row < height.output; ++row) {
-    for (std::int64_t column = 0; column < width.output; column += kLanes) {
-      const std::int64_t begin = std::min(column, width.output - kLanes);
+    for (std::int64_t column = 0; column < width.output; column += kRowLanes) {
+      const std::int64_t begin = std::min(column, width.output - kRowLanes);
       conv.places.push_back(
           {.to = row * width.output + begin, .from = row * height.stride * conv.x.row() + begin});
     }
@@ -258,7 +259,7 @@ RowConv plan_rows(const ConvShape& shape, bool transposed) {
     for (std::int64_t tap = 0; tap < shape.kernel_size; ++tap) {
       const std::int64_t from =
           tap / width.kernel * height.dilation * conv.x.row() + tap % width.kernel * width.dilation;
-      const std::int64_t weight = transposed ? shape.kernel_size - 1 - tap : tap;
+      const std::int64_t weight = shape.transposed ? shape.kernel_size - 1 - tap : tap;
       conv.taps.push_back({.from = c * conv.x.channel() + from, .weight = c * weights_of_input + weight});
     }
   }
@@ -305,17 +306,17 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
       for (int t = 0; t < kTaps; ++t) sums[c][t] += flowing * seen[t];
     }
   };
-  const std::int64_t full = width.output / kLanes * kLanes;
+  const std::int64_t full = width.output / kRowLanes * kRowLanes;
   const std::int64_t rest = width.output - full;
   RowMask is_new{};
-  for (std::int64_t lane = kLanes - rest; lane < kLanes; ++lane) is_new[lane] = -1;
+  for (std::int64_t lane = kRowLanes - rest; lane < kRowLanes; ++lane) is_new[lane] = -1;
   for (std::int64_t image = 0; image < op.x.images; ++image) {
     const float* x = data.x + image * op.x.channels * op.x.channel();
     const float* flow = data.flow + image * op.out_channels * channel;
     for (std::int64_t row = 0; row < height.output; ++row) {
-      for (std::int64_t column = 0; column < full; column += kLanes)
+      for (std::int64_t column = 0; column < full; column += kRowLanes)
         add(x + column, flow + column, ~RowMask{});
-      if (rest > 0) add(x + width.output - kLanes, flow + width.output - kLanes, is_new);
+      if (rest > 0) add(x + width.output - kRowLanes, flow + width.output - kRowLanes, is_new);
       x += height.stride * op.x.row();
       flow += width.output;
     }
@@ -326,7 +327,7 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
 #pragma GCC unroll 8
     for (int t = 0; t < kTaps; ++t) {
       float sum = 0;
-      for (std::int64_t lane = 0; lane < kLanes; ++lane) sum += sums[c][t][lane];
+      for (std::int64_t lane = 0; lane < kRowLanes; ++lane) sum += sums[c][t][lane];
       data.weights[c * depth + t] = sum;
     }
   }
@@ -373,70 +374,10 @@ void RowGradient::run(const float* from, const float* flow, float* weights, std:
 
 std::size_t number_of(std::int64_t numbers) { return static_cast<std::size_t>(numbers); }
 
-bool has_rows(const ConvShape& shape, bool transposed) {
-  constexpr std::int64_t kManyChannels = 32;  // of a transposed convolution's X, far apart from each other
-  const ir::Window& window = shape.window;
-  const std::int64_t numbers =
-      shape.batch * shape.in_channels * shape.out_channels * shape.in_size * shape.out_size;
-  if (numbers == 0 || window.rank() != 2 || shape.group != 1 || shape.kernel_size == 1 ||
-      window.output[1] < kLanes)
-    return false;
-  if (!transposed) return window.strides[1] == 1;
-  const auto fits = [&](std::size_t axis) {
-    return window.strides[axis] == 1 && axis_of(window, axis, true).pad >= 0;
-  };
-  return fits(0) && fits(1) && shape.in_channels < kManyChannels;
-}
-
-// Multiply-adds for a place of a channel's row, as many as take the time. Measured on a machine with AVX-512:
-// beside the sum's own, vectors along rows cost as much as 4, vectors of channels as much as 16 for each
-// lane.
-struct RowCosts {
-  double rows = 0;
-  double library = 0;
-};
-
-RowCosts costs_of(const ConvShape& shape, bool transposed) {
-  constexpr std::int64_t kBlock = 16;
-  constexpr double kSlower = 1.1;
-  const auto rounded = [](std::int64_t count, std::int64_t unit) {
-    return static_cast<double>((count + unit - 1) / unit * unit);
-  };
-  const std::int64_t width = shape.window.output[1];
-  const auto depth = static_cast<double>(shape.depth());
-  RowCosts costs{.rows = kSlower * static_cast<double>(shape.out_channels) * (depth + 4) *
-                         rounded(width, kLanes) / static_cast<double>(width),
-                 .library = rounded(shape.out_channels, kBlock) * (depth + 16)};
-  // The padding of a mirrored window is computed with; the library leaves it out.
-  if (transposed) costs.rows *= static_cast<double>(shape.out_size) / static_cast<double>(shape.in_size);
-  return costs;
-}
-
 }  // namespace
 
-bool pays_by_rows(const ConvShape& shape, bool transposed) {
-  // Winograd's algorithm has blocks of 16 channels of X and of Y, the last of which is half full at least
-  // here.
-  constexpr std::int64_t kEnoughForWinograd = 24;
-  if (!has_rows(shape, transposed)) return false;
-  if (pays_by_winograd(shape) && std::min(shape.in_channels, shape.out_channels) >= kEnoughForWinograd)
-    return false;
-  const RowCosts costs = costs_of(shape, transposed);
-  return costs.rows < costs.library;
-}
-
-bool pays_by_rows_among_channels_last(const ConvShape& shape) {
-  constexpr double kMove = 20;  // multiply-adds that take as long as moving a number does
-  if (!pays_by_rows(shape, false)) return false;
-  const RowCosts costs = costs_of(shape, false);
-  const auto moved =
-      static_cast<double>(shape.in_channels * shape.in_size) / static_cast<double>(shape.out_size) +
-      static_cast<double>(shape.out_channels);
-  return costs.rows + kMove * moved < costs.library;
-}
-
-FloatConv make_row_conv(const ConvShape& shape, bool transposed) {
-  auto conv = std::make_shared<RowConv>(plan_rows(shape, transposed));
+FloatConv make_row_conv(const ConvShape& shape) {
+  auto conv = std::make_shared<RowConv>(plan_rows(shape));
   conv->packed_offset = conv->x.copied_bytes();
   const std::size_t packed_bytes = number_of(shape.out_channels * shape.depth()) * sizeof(float);
   return {conv->packed_offset + onednn::aligned(packed_bytes),
@@ -446,7 +387,7 @@ FloatConv make_row_conv(const ConvShape& shape, bool transposed) {
 }
 
 FloatWeightGradient make_row_weight_gradient(const ConvShape& shape, FloatWeightGradient otherwise) {
-  const RowGradient op{.x = input_of(shape, false), .out_channels = shape.out_channels};
+  const RowGradient op{.x = input_of(shape), .out_channels = shape.out_channels};
   const std::size_t results = number_of(shape.out_channels * shape.depth());
   return {std::max(op.x.copied_bytes(), otherwise.scratch_bytes),
           [=, otherwise = std::move(otherwise.run)](const float* x, const float* flow, float* weights,

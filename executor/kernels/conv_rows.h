@@ -2,21 +2,13 @@
 // rows of an image.
 #pragma once
 
-#include <optional>
-
 #include "executor/kernels/conv.h"
 
 namespace podium::kernels {
 
-/// Whether a convolution in two dimensions (`transposed`: ConvTranspose), or the gradient of its weights, is
-/// faster with vectors along its rows than in the library on tensors as ONNX has them.
-bool pays_by_rows(const ConvShape& shape, bool transposed);
-/// Whether it is also where tensors around it lie channels-last, so that X and Y are moved.
-bool pays_by_rows_among_channels_last(const ConvShape& shape);
-
 /// The convolution with vectors along its rows, of weights that are known or change. Each result is the sum
 /// over X's channels and then over the window.
-FloatConv make_row_conv(const ConvShape& shape, bool transposed);
+FloatConv make_row_conv(const ConvShape& shape);
 
 /// The gradient of the weights with vectors along the rows, each sum in the order of the images. A
 /// result that is not all finite is computed by `otherwise`.

@@ -13,6 +13,7 @@
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/kernels/winograd.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
 namespace {
@@ -237,7 +238,7 @@ ConvShape piece_of(const ConvShape& shape) {
 }
 
 std::optional<FloatWeightGradient> make_winograd(const ConvShape& shape) {
-  if (!pays_by_winograd(piece_of(shape))) return std::nullopt;
+  if (!ir::pays_by_winograd(piece_of(shape))) return std::nullopt;
   const auto fast = make_by(shape, dnnl::algorithm::convolution_winograd);
   const auto direct = make_by(shape, dnnl::algorithm::convolution_direct);
   if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;

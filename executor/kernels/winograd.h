@@ -4,17 +4,10 @@
 #include <cstddef>
 #include <span>
 
-#include "executor/kernels/conv_columns.h"
-
 namespace podium::kernels {
 
 /// Scratch memory above which the algorithm is not worth its speed.
 inline constexpr std::size_t kMostWinogradScratch = std::size_t{256} << 20;
-
-/// Whether a convolution with this window, a transposed one or the gradient of the weights is faster by the
-/// algorithm than by its sum: of weights that change, so that they are transformed in every run. Rounding
-/// differs as between two orders of adding.
-bool pays_by_winograd(const ConvShape& shape);
 
 /// The transforms make NaN of what lies beside an infinity, and may overflow where the sum does not: a result
 /// that is not all finite is to be computed once more, by its sum.

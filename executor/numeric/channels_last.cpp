@@ -9,9 +9,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "executor/kernels/conv_rows.h"
 #include "executor/numeric/rewriter.h"
-#include "ir/ops/window.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::numeric {
 
@@ -298,7 +297,7 @@ class Pass {
 bool is_convolution(const ir::Graph& graph, const Op& op) {
   return op.is("Conv") && is_static_float(graph, op) && is_fixed(graph, op.inputs[1]) &&
          graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.rank() <= 5 &&
-         !kernels::pays_by_rows_among_channels_last(kernels::conv_shape(ir::TypedOp(graph, op), 1));
+         !ir::pays_by_rows_among_channels_last(ir::conv_shape(ir::TypedOp(graph, op), 1));
 }
 
 bool keeps_layout(const ir::Graph& graph, const Op& op) {

@@ -18,12 +18,14 @@
 #include "ir/annotation.h"
 #include "ir/error.h"
 #include "ir/ops/attention.h"
+#include "ir/ops/conv_algorithm.h"
 #include "ir/work.h"
 
 namespace podium::sim {
 namespace {
 
 using device::Device;
+using ir::ConvShape;
 using ir::TypedOp;
 
 double bytes_of(const ir::Type& type) { return static_cast<double>(ir::packed_bytes(type)); }
@@ -90,43 +92,51 @@ bool is_convolution_in_training(const TypedOp& op) {
   return makes_weights(op) || (op.op.spec->category == ir::Category::Convolution && packs_weights(op));
 }
 
-constexpr std::int64_t kWinogradSide = 3;
+// By what algorithm the host computes a convolution or one of its gradients.
+enum class ConvWay { Sum, Winograd, Rows };
+
+ConvShape conv_shape_of(const TypedOp& op) {
+  if (makes_weights(op)) return ir::weight_gradient_shape(op);
+  return op.op.is("ConvTranspose") ? ir::conv_transpose_shape(op) : ir::conv_shape(op, 1);
+}
+
 constexpr std::int64_t kWinogradTile = 4;
 // What the transforms of weights in a run take, in tiles.
 constexpr std::int64_t kWinogradWeights = 13;
 
-// As libraries choose: enough channels and tiles of 4 x 4 results. Where weights are transformed in every
-// run, the 36 products of a tile, which with its transforms take as long as 60 of the sum's, must save that,
-// too.
-bool goes_by_winograd(const TypedOp& op, const Device& device) {
+// Of known weights, transformed beforehand: enough channels and tiles of 4 x 4 results.
+bool pays_by_packed_winograd(const ConvShape& shape) {
+  constexpr std::int64_t kSide = 3;
   constexpr std::int64_t kLeastChannels = 16;
   constexpr std::int64_t kLeastTiles = 16;
-  constexpr std::int64_t kTileCost = 60;
-  const bool in_training = is_convolution_in_training(op);
-  const bool is_one = op.op.is("Conv") || (in_training && (op.op.is("ConvTranspose") || makes_weights(op)));
-  if (device.winograd_share == 0 || !is_one) return false;
-  const ir::Dims& weights = makes_weights(op) ? op.output(0).dims : op.dims(1);
-  const auto are_ones = [&](const char* name) {
-    const auto* given = op.get_if<ir::IntList>(name);
-    return given == nullptr || std::ranges::all_of(*given, [](std::int64_t one) { return one == 1; });
+  const ir::Window& window = shape.window;
+  const auto are = [](const ir::Dims& dims, std::int64_t wanted) {
+    return std::ranges::all_of(dims, [&](std::int64_t dim) { return dim == wanted; });
   };
-  if (weights.size() != 4 || weights[2] != kWinogradSide || weights[3] != kWinogradSide ||
-      op.get_int("group") != 1 || !are_ones("strides") || !are_ones("dilations"))
+  if (shape.transposed || window.rank() != 2 || shape.group != 1 || !are(window.kernel, kSide) ||
+      !are(window.strides, 1) || !are(window.dilations, 1))
     return false;
-  const ir::Dims& results = makes_weights(op) ? op.dims(1) : op.output(0).dims;
-  const auto tiles_along = [&](std::size_t axis) {
-    return (results[axis] + kWinogradTile - 1) / kWinogradTile;
-  };
-  const std::int64_t tiles = results[0] * tiles_along(2) * tiles_along(3);
-  const std::int64_t channels = std::min(weights[0], weights[1]);
-  if (!in_training) return tiles >= kLeastTiles && channels >= kLeastChannels;
-  const std::int64_t sums = kWinogradSide * kWinogradSide * results[0] * results[2] * results[3];
-  return channels > kLeastChannels && kTileCost * (tiles + kWinogradWeights) < sums;
+  std::int64_t tiles = shape.batch;
+  for (std::int64_t size : window.output) tiles *= (size + kWinogradTile - 1) / kWinogradTile;
+  return tiles >= kLeastTiles && std::min(shape.in_channels, shape.out_channels) >= kLeastChannels;
+}
+
+ConvWay way_of(const TypedOp& op, const Device& device) {
+  const bool is_host = device.kind == device::ProcessorKind::Cpu;
+  const bool is_one = op.op.is("Conv") || op.op.is("ConvTranspose") || makes_weights(op);
+  if (!is_one || (!is_host && device.winograd_share == 0)) return ConvWay::Sum;
+  const ConvShape shape = conv_shape_of(op);
+  const bool in_training = is_convolution_in_training(op);
+  const bool has_rows =
+      in_training || shape.transposed ? ir::pays_by_rows(shape) : ir::pays_by_rows_among_channels_last(shape);
+  if (is_host && has_rows && op.element(0) == ir::DataType::Float) return ConvWay::Rows;
+  const bool has_tiles = in_training ? ir::pays_by_winograd(shape) : pays_by_packed_winograd(shape);
+  return has_tiles && device.winograd_share > 0 ? ConvWay::Winograd : ConvWay::Sum;
 }
 
 // With the transforms of its weights, as results beside its own.
 Product as_computed(const TypedOp& op, Product product, const Device& device) {
-  if (!is_convolution_in_training(op) || !goes_by_winograd(op, device)) return product;
+  if (!is_convolution_in_training(op) || way_of(op, device) != ConvWay::Winograd) return product;
   (makes_weights(op) ? product.inner : product.rows) += kWinogradWeights * kWinogradTile * kWinogradTile;
   return product;
 }
@@ -135,6 +145,7 @@ Product as_computed(const TypedOp& op, Product product, const Device& device) {
 // libraries bring it into blocks of channels and back.
 double brought_bytes(const TypedOp& op, const Device& device) {
   if (device.kind != device::ProcessorKind::Cpu || !is_convolution_in_training(op)) return 0;
+  if (way_of(op, device) == ConvWay::Rows) return 0;
   const double flow = bytes_of(makes_weights(op) ? op.input(1) : op.output(0));
   const ir::Dims& weights = makes_weights(op) ? op.output(0).dims : op.dims(1);
   const bool is_pointwise =
@@ -149,7 +160,7 @@ MatrixUnit unit_for(const TypedOp& op, const Product& product, double width, con
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
   if (op.op.spec->category == ir::Category::Convolution || makes_weights(op))
     unit.multiply_adds_per_cycle *=
-        goes_by_winograd(op, device) ? device.winograd_share : device.convolution_share;
+        way_of(op, device) == ConvWay::Winograd ? device.winograd_share : device.convolution_share;
   if (device.synchronous) return unit;
   // Over shared memory the result of a gradient of weights is brought into another order, not the second
   // operand.
@@ -206,10 +217,11 @@ OpCost product_on_vectors(const Product& product, double width, const Device& de
   return vector_cost(work, device, tiles);
 }
 
-// Fewer rows than a piece has, for which libraries have kernels that use the weights as they come.
-OpCost product_of_few_rows(const RepeatedProduct& each, const MatrixUnit& unit, const Device& device) {
+// A kernel that does so many multiply-adds and uses the operands as they come.
+OpCost unpacked_product(const RepeatedProduct& each, double done, const MatrixUnit& unit,
+                        const Device& device) {
   const double tiles = unit.tiles;
-  const double cycles = multiply_adds(each.product) / unit.multiply_adds_per_cycle / tiles;
+  const double cycles = done / unit.multiply_adds_per_cycle / tiles;
   const double memory =
       delivered_bytes(each, unit.element_bytes, device) / unit.exchange_bytes_per_cycle / tiles;
   OpCost cost;
@@ -223,8 +235,19 @@ OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& un
   OpCost cost;
   cost.seconds = tiled_seconds(each.product, unit, delivered_bytes(each, unit.element_bytes, device), device);
   if (each.product.rows >= kUnitColumns) return cost;
-  const OpCost few = product_of_few_rows(each, unit, device);
+  // For fewer rows than a piece has, libraries have kernels that use the weights as they come.
+  const OpCost few = unpacked_product(each, multiply_adds(each.product), unit, device);
   return few.seconds < cost.seconds ? few : cost;
+}
+
+// Vectors along the rows of images: each result of a row rounded up to whole ones, and what it costs beside.
+OpCost row_convolution_cost(const TypedOp& op, const RepeatedProduct& each, const Device& device, int tiles) {
+  const ConvShape shape = conv_shape_of(op);
+  const std::int64_t width = shape.window.output[1];
+  const std::int64_t vectors = (width + ir::kRowLanes - 1) / ir::kRowLanes;
+  const double rows = static_cast<double>(shape.batch * shape.out_channels * shape.out_size / width);
+  const double done = rows * static_cast<double>(vectors * ir::kRowLanes * (shape.depth() + ir::kBesideRows));
+  return unpacked_product(each, done, matrix_unit(device, tiles, sizeof(float)), device);
 }
 
 // Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they
@@ -234,7 +257,10 @@ OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device
   const double flop = 2 * multiply_adds(product);
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
-  if (has_matrix_unit(op.element(0))) {
+  if (way_of(op, device) == ConvWay::Rows) {
+    cost = row_convolution_cost(op, each, device, tiles);
+    cost.matrix_flop = flop;
+  } else if (has_matrix_unit(op.element(0))) {
     const RepeatedProduct computed{as_computed(op, product, device), each.times};
     cost = product_on_matrix_units(computed, unit_for(op, product, width, device, tiles), device);
     cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, device), 0);

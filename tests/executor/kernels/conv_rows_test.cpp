@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "executor/kernels/tools/thread_limit.h"
+#include "ir/ops/conv_algorithm.h"
 #include "tests/support/conv_calls.h"
 #include "tests/support/fusing.h"
 
@@ -55,6 +56,7 @@ struct Case {
   }
   ConvShape reversed_shape() const {
     ConvShape shape = this->shape();
+    shape.transposed = true;
     std::swap(shape.window.input, shape.window.output);
     std::swap(shape.in_channels, shape.out_channels);
     std::swap(shape.in_size, shape.out_size);
@@ -87,7 +89,7 @@ std::vector<Case> cases() {
 TEST(ConvRows, AddsUpWhatTheWindowSees) {
   for (const Case& one : cases()) {
     SCOPED_TRACE(::testing::PrintToString(one.weights()));
-    ASSERT_TRUE(pays_by_rows(one.shape(), false));
+    ASSERT_TRUE(ir::pays_by_rows(one.shape()));
     testing::expect_near(one.conv().run(), one.conv().run_in_doubles(), 1e-4);
     testing::expect_near(one.weight_gradient().run(), one.weight_gradient().run_in_doubles(), 1e-3);
   }
@@ -101,14 +103,14 @@ TEST(ConvRows, MirrorsATransposedWindow) {
   };
   for (const Case& one : transposed) {
     SCOPED_TRACE(::testing::PrintToString(one.weights()));
-    ASSERT_TRUE(pays_by_rows(one.reversed_shape(), true));
+    ASSERT_TRUE(ir::pays_by_rows(one.reversed_shape()));
     testing::expect_near(one.transposed().run(), one.transposed().run_in_doubles(), 1e-4);
   }
 }
 
 TEST(ConvRows, StartFromABias) {
   const Case one{2, 5, {9, 12}, {3, 3}};
-  const FloatConv conv = make_row_conv(one.shape(), false);
+  const FloatConv conv = make_row_conv(one.shape());
   const ConvCall call = one.conv();
   const Tensor bias = random_floats({5}, 7);
   Tensor y(DataType::Float, one.y());
@@ -154,27 +156,6 @@ TEST(ConvRows, KeepInfiniteAndMissingNumbersWhereTheWindowHasThem) {
       testing::expect_near(call.run(), call.run_in_doubles(), 1e-3);
     }
   }
-}
-
-TEST(ConvRows, PayWhereChannelsAreFewAndRowsAreLong) {
-  const auto pays = [](const Case& one) { return pays_by_rows(one.shape(), false); };
-  EXPECT_TRUE(pays({3, 64, {224, 224}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
-  EXPECT_TRUE(pays({64, 3, {128, 128}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
-  EXPECT_FALSE(pays({16, 16, {32, 32}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
-  EXPECT_FALSE(pays({64, 64, {56, 56}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
-  EXPECT_FALSE(pays({3, 12, {30, 9}, {3, 3}}));                                       // rows of 7
-  EXPECT_FALSE(pays({1, 10, {28, 28}, {1, 1}}));                                      // a product
-  EXPECT_FALSE(pays({3, 10, {30, 30}, {3, 3}, {1, 2}, {1, 1, 1, 1}}));                // steps in a row
-  EXPECT_FALSE(pays_by_rows(Case{10, 20, {12, 12}, {5, 5}}.reversed_shape(), true));  // padding all around
-}
-
-// X and Y are moved there, which a large Y of many channels is not worth.
-TEST(ConvRows, PayAmongChannelsLastWhereLittleIsMoved) {
-  EXPECT_TRUE(pays_by_rows_among_channels_last(Case{1, 10, {28, 28}, {5, 5}}.shape()));
-  EXPECT_TRUE(
-      pays_by_rows_among_channels_last(Case{64, 3, {128, 128}, {3, 3}, {1, 1}, {1, 1, 1, 1}}.shape()));
-  EXPECT_FALSE(
-      pays_by_rows_among_channels_last(Case{3, 64, {224, 224}, {3, 3}, {1, 1}, {1, 1, 1, 1}}.shape()));
 }
 
 }  // namespace

@@ -67,32 +67,5 @@ TEST(Winograd, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
-ConvShape shape(std::int64_t batch, std::int64_t channels, std::int64_t side) {
-  return {.window = {.input = {side, side},
-                     .kernel = {3, 3},
-                     .strides = {1, 1},
-                     .dilations = {1, 1},
-                     .pads_begin = {1, 1},
-                     .pads_end = {1, 1},
-                     .output = {side, side}},
-          .batch = batch,
-          .in_channels = channels,
-          .out_channels = channels};
-}
-
-TEST(Winograd, PaysWhereSumsAreManyForTheWeights) {
-  EXPECT_TRUE(pays_by_winograd(shape(8, 64, 56)));
-  EXPECT_TRUE(pays_by_winograd(shape(8, 512, 7)));
-  EXPECT_FALSE(pays_by_winograd(shape(1, 512, 7)));
-  EXPECT_TRUE(pays_by_winograd(shape(1, 128, 28)));
-  EXPECT_FALSE(pays_by_winograd(shape(8, 16, 56)));
-  ConvShape strided = shape(8, 64, 56);
-  strided.window.strides = {2, 1};
-  EXPECT_FALSE(pays_by_winograd(strided));
-  ConvShape grouped = shape(8, 64, 56);
-  grouped.group = 2;
-  EXPECT_FALSE(pays_by_winograd(grouped));
-}
-
 }  // namespace
 }  // namespace podium::kernels

@@ -446,6 +446,29 @@ TEST(OpCost, OfAConvolutionGoesWithItsShareOfTheRateOfProducts) {
   EXPECT_EQ(cost_of(product, device).seconds, beside);
 }
 
+// On the host alone, where vectors of 16 channels would stay half empty: 10 channels take as long as 10, not
+// as 16, and rows of 12 results as long as 16.
+TEST(OpCost, OfAConvolutionOfFewChannelsGoesByItsRows) {
+  const auto seconds = [](device::ProcessorKind kind, int channels, int image) {
+    Device device = preset("a100-80");
+    device.kind = kind;
+    device.phase_overhead_cycles = 0;
+    device.matrix_overhead_single_cycles = 0;
+    device.exchange_bytes_per_cycle *= 1000;
+    const ir::Graph graph = graph_of(
+        fmt::format("g (float[100, 64, {0}, {0}] x, float[{1}, 64, 5, 5] w) => (y) {{ y = Conv (x, w) }}",
+                    image, channels));
+    return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+  };
+  const auto on_host = [&](int channels, int image) {
+    return seconds(device::ProcessorKind::Cpu, channels, image);
+  };
+  EXPECT_NEAR(on_host(10, 28) / on_host(5, 28), 2, 1e-6);
+  EXPECT_NEAR(on_host(10, 20) / on_host(10, 16), 4.0 / 3, 1e-6);  // 16 rows of two vectors, 12 of two
+  EXPECT_NEAR(seconds(device::ProcessorKind::Gpu, 10, 28) / seconds(device::ProcessorKind::Gpu, 16, 28), 1,
+              0.01);
+}
+
 // Of 3 x 3 pixels at a stride of 1, over enough channels, and where weights are transformed in each run with
 // enough results.
 TEST(OpCost, OfAConvolutionByWinogradGoesWithItsOwnShare) {

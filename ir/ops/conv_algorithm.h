@@ -1,0 +1,26 @@
+// By what algorithm the host computes a float convolution: its kernels choose by these rules, and its clock
+// reckons with them.
+#pragma once
+
+#include "ir/ops/conv_shape.h"
+
+namespace podium::ir {
+
+/// Whether a convolution with this window, a transposed one or the gradient of the weights is faster by the
+/// algorithm than by its sum: of weights that change, so that they are transformed in every run. Rounding
+/// differs as between two orders of adding.
+bool pays_by_winograd(const ConvShape& shape);
+
+/// Results of a row that one vector holds, where vectors lie along rows.
+inline constexpr std::int64_t kRowLanes = 8;
+
+/// What costs a result of such a vector beside its own multiply-adds, in these.
+inline constexpr std::int64_t kBesideRows = 4;
+
+/// Whether a convolution in two dimensions or a transposed one, or the gradient of its weights, is
+/// faster with vectors along its rows than in the library on tensors as ONNX has them.
+bool pays_by_rows(const ConvShape& shape);
+/// Whether it is also where tensors around it lie channels-last, so that X and Y are moved.
+bool pays_by_rows_among_channels_last(const ConvShape& shape);
+
+}  // namespace podium::ir
