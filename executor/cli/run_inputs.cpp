@@ -52,14 +52,20 @@ ir::Datum as_declared(ir::Datum given, const ir::Type& declared, const std::stri
   return datum.tensor.reshaped({});
 }
 
-const ir::Type& type_of_input(const importer::Signature& signature, const std::string& name) {
+}  // namespace
+
+const ir::Type& type_of_input(const importer::Signature& signature, std::string_view option,
+                              const std::string& name) {
   std::vector<std::string_view> names;
   for (const auto& [known, type] : signature.inputs) {
     if (known == name) return type;
     names.push_back(known);
   }
-  throw Error("--input {}: the model has no such input, the nearest is '{}'", name, ir::nearest(name, names));
+  throw Error("--{} {}: the model has no such input, the nearest is '{}'", option, name,
+              ir::nearest(name, names));
 }
+
+namespace {
 
 void read_folder(const fs::path& folder, const importer::Signature& signature,
                  std::map<std::string, ir::Datum>& inputs, std::vector<std::string>& noted) {
@@ -88,7 +94,7 @@ std::map<std::string, ir::Datum> read_inputs(const Options& options, const impor
   std::map<std::string, ir::Datum> inputs;
   std::vector<std::string> noted;
   for (const auto& [name, file] : options.inputs) {
-    const ir::Type& type = type_of_input(signature, name);
+    const ir::Type& type = type_of_input(signature, "input", name);
     if (options.constants.contains(name)) throw UsageError("--input {}: --constant gives it already", name);
     inputs[name] = as_declared(importer::read_tensor_file(file, type), type, name, noted);
   }

@@ -17,6 +17,11 @@ namespace podium::cli {
 /// be read or does not fit.
 std::map<std::string, ir::Datum> read_inputs(const Options& options, const importer::Signature& signature);
 
+/// The type that the model declares for an input. Error, which begins with the option that names it, where it
+/// has no such input.
+const ir::Type& type_of_input(const importer::Signature& signature, std::string_view option,
+                              const std::string& name);
+
 /// The type of a micro-batch of each input, from the arrays of a whole run:
 /// [batches][replicas][micro-batch...], or with the batches and replicas inside the first dimension. An array
 /// that cannot be so says nothing.
@@ -27,7 +32,8 @@ std::map<std::string, ir::Type> micro_batch_types(const std::map<std::string, ir
 /// The model of --dim and --precision, with the dimensions that `types` of inputs bind.
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types = {});
 
-/// The same, with sizes that work for dimensions that are open after that (with_working_sizes), which a note says.
+/// The same, with sizes that work for dimensions that are open after that (with_working_sizes), which a note
+/// says.
 importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types = {});
 
 /// The data in the precision of --precision.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executor/cli/run_inputs.h"
 #include "importer/tensor_file.h"
 
 namespace podium::cli {
@@ -72,7 +73,10 @@ Samples read_samples(const std::pair<const char*, const char*>& options, const N
                      const NamedFiles& targets, const importer::Signature& signature,
                      const SampleAxes& axes) {
   Samples samples{.axes = axes, .flag = fmt::format("--{}", options.first)};
-  for (const auto& named : inputs) add_file(samples, options.first, named, signature);
+  for (const auto& named : inputs) {
+    type_of_input(signature, options.first, named.first);
+    add_file(samples, options.first, named, signature);
+  }
   for (const auto& named : targets) add_file(samples, options.second, named, signature);
   return samples;
 }

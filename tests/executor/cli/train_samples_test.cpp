@@ -48,6 +48,10 @@ TEST(TrainSamples, LieOnTheAxisThatIsNamed) {
   EXPECT_THAT(trained_columns(folder), ElementsAre(-10, -100, -1000));
   EXPECT_THAT(run_program(command).err, HasSubstr("4 elements a sample found (float[3,4]), 2 needed"));
   EXPECT_THAT(run_program(command + "--sample-axis z=1").err, HasSubstr("no such input, the nearest is 'x'"));
+  EXPECT_THAT(run_program(command + "--input z=z.npy").err,
+              HasSubstr("m.onnxtxt: --input z: the model has no such input, the nearest is 'x'\n"));
+  EXPECT_THAT(run_program(command + "--eval-input z=z.npy --sample-axis x=1").err,
+              HasSubstr("--eval-input z: the model has no such input, the nearest is 'x'"));
   EXPECT_THAT(run_program(command + "--sample-axis x=2").err, HasSubstr("samples along axis 2 needed"));
 }
 
