@@ -82,7 +82,7 @@ bool pays_by_rows(const ConvShape& shape) {
 }
 
 bool pays_by_rows_among_channels_last(const ConvShape& shape) {
-  constexpr double kMove = 20;  // multiply-adds that take as long as moving a number does
+  constexpr double kMove = 25;  // multiply-adds that take as long as moving a number does
   if (!pays_by_rows(shape)) return false;
   const RowCosts costs = costs_of(shape);
   const auto moved =
