@@ -56,6 +56,24 @@ bool is_fixed(const ir::Graph& graph, ValueId id) {
          std::find(graph.inputs.begin(), graph.inputs.end(), id) == graph.inputs.end();
 }
 
+// A transposed convolution in two dimensions that makes a patch of Y of each position of X, wide enough for
+// vectors.
+bool makes_patches(const ir::Graph& graph, const Op& op) {
+  constexpr std::int64_t kVector = 16;
+  if (!op.is("ConvTranspose") || !is_static_float(graph, op) || !is_fixed(graph, op.inputs[1]) ||
+      (op.inputs.size() > 2 && op.inputs[2].valid() && !is_fixed(graph, op.inputs[2])))
+    return false;
+  const ir::ConvShape shape = ir::conv_transpose_shape(ir::TypedOp(graph, op));
+  const ir::Window& window = shape.window;
+  const auto are = [](const Dims& dims, std::int64_t wanted) {
+    return std::all_of(dims.begin(), dims.end(), [&](std::int64_t dim) { return dim == wanted; });
+  };
+  const bool is_covered = window.rank() == 2 && window.output[0] == window.input[0] * window.kernel[0] &&
+                          window.output[1] == window.input[1] * window.kernel[1];
+  return is_covered && shape.group == 1 && window.strides == window.kernel && are(window.dilations, 1) &&
+         are(window.pads_begin, 0) && window.kernel[1] * shape.out_channels >= kVector && shape.in_size > 0;
+}
+
 bool is_pool(const Op& op) {
   if (op.is("GlobalAveragePool") || op.is("GlobalMaxPool") || op.is("MaxPool")) return true;
   // ONNX never counts elements beyond the given padding; oneDNN would.
@@ -175,6 +193,7 @@ class Pass {
   bool convert(const Op& op) {
     if (op.is("ReduceMean")) return convert_mean(op);
     if (!is_static_float(graph_, op)) return false;
+    if (makes_patches(graph_, op)) return convert_patches(op);
     if (is_convolution(graph_, op)) return convert_convolution(op);
     if (op.outputs.size() != 1 || op.inputs.empty()) return false;
     if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); }))
@@ -196,6 +215,14 @@ class Pass {
     convolution.name = op.name;
     convolution.inputs[0] = last(op.inputs[0]);
     give(std::move(convolution), op.outputs[0]);
+    return true;
+  }
+
+  bool convert_patches(const Op& op) {
+    Op patches = make_op("Patches", "podium", op.inputs, {});
+    patches.name = op.name;
+    patches.inputs[0] = last(op.inputs[0]);
+    give(std::move(patches), op.outputs[0]);
     return true;
   }
 
@@ -295,6 +322,7 @@ class Pass {
 }  // namespace
 
 bool is_convolution(const ir::Graph& graph, const Op& op) {
+  if (makes_patches(graph, op)) return true;
   return op.is("Conv") && is_static_float(graph, op) && is_fixed(graph, op.inputs[1]) &&
          graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.rank() <= 5 &&
          !ir::pays_by_rows_among_channels_last(ir::conv_shape(ir::TypedOp(graph, op), 1));
@@ -309,7 +337,7 @@ bool channels_last(ir::Graph& graph, const Layouts& layouts) {
   const auto any = [](const std::vector<bool>& all) {
     return std::find(all.begin(), all.end(), true) != all.end();
   };
-  const auto is_conv = [](const Op& op) { return op.is("Conv"); };
+  const auto is_conv = [](const Op& op) { return op.is("Conv") || op.is("ConvTranspose"); };
   const bool concerns =
       any(layouts.inputs) || any(layouts.outputs) || std::any_of(graph.ops.begin(), graph.ops.end(), is_conv);
   return concerns && Pass(graph, layouts).run();

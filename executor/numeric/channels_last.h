@@ -14,12 +14,13 @@ struct Layouts {
   std::vector<bool> outputs = {};
 };
 
-/// A convolution that the pass puts on channels-last memory.
+/// A convolution, or a transposed one, that the pass puts on channels-last memory.
 bool is_convolution(const ir::Graph& graph, const ir::Op& op);
 /// Whether the op gives a channels-last tensor when its inputs, apart from constants, are channels-last.
 bool keeps_layout(const ir::Graph& graph, const ir::Op& op);
 
-/// Float convolutions with constant weights become `podium.Convolution` and pools `podium.Pool`; elementwise
+/// Float convolutions with constant weights become `podium.Convolution`, transposed ones without overlap
+/// `podium.Patches` and pools `podium.Pool`; elementwise
 /// ops and Concat between them run on the same layout. `podium.ToChannelsLast` and `podium.ToChannelsFirst`
 /// (or `podium.View` where no byte moves) stand only at the borders, except for the inputs and outputs that
 /// `layouts` marks as channels-last. True when the graph changed.

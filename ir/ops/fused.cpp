@@ -37,6 +37,20 @@ Work work_of_convolution(const TypedOp& op) {
           .bytes = io_bytes(op)};
 }
 
+// W is [C, M, height, width], a patch of Y for each position of X.
+void infer_patches(InferContext& context) {
+  Dims y = context.dims(0);
+  const Dims& weights = context.dims(1);
+  for (std::size_t i = 2; i < weights.size(); ++i) y[i - 1] *= weights[i];
+  y.back() = weights[1];
+  context.set_output(0, context.element(0), std::move(y));
+}
+
+Work work_of_patches(const TypedOp& op) {
+  const double results = static_cast<double>(op.output(0).element_count());
+  return {.flop = 2.0 * results * static_cast<double>(op.dims(1)[0]), .bytes = io_bytes(op)};
+}
+
 void infer_fused_pool(InferContext& context) {
   context.set_output(0, context.element(0),
                      windowed(context, context.dims(0), context.get<IntList>("kernel_shape")));
@@ -191,6 +205,7 @@ std::span<const OpSpec> fused_ops() {
                  row("Convolution", kProductInputs,
                      fused_window_attributes(with_activation({with_default("group", std::int64_t{1})})),
                      infer_convolution, work_of_convolution)),
+        row("Patches", {{"X"}, {"W"}, {"B", 'T', Formal::Optional}}, {}, infer_patches, work_of_patches),
         row("Pool", {{"X"}},
             fused_window_attributes(
                 {must_have("kind", AttributeKind::String), must_have("kernel_shape", AttributeKind::Ints)}),

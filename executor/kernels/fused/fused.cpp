@@ -7,8 +7,9 @@ namespace podium::kernels {
 
 bool has_own_copy(const ir::Op& op, std::size_t input) {
   if (op.is("QLinearMatMul")) return input == 3;
-  return input == 1 && (op.is("Convolution", "podium") || op.is("MatMul", "podium") ||
-                        op.is("DequantizedMatMul", "podium") || op.is("MatMulInteger"));
+  return input == 1 &&
+         (op.is("Convolution", "podium") || op.is("Patches", "podium") || op.is("MatMul", "podium") ||
+          op.is("DequantizedMatMul", "podium") || op.is("MatMulInteger"));
 }
 
 bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input) {
@@ -25,6 +26,7 @@ std::span<const KernelSpec> fused_kernels() {
        .prepare = prepare_fused_convolution,
        .domain = "podium",
        .in_place = kResidual},
+      {.name = "Patches", .prepare = prepare_patches, .domain = "podium"},
       {.name = "Pool", .prepare = prepare_fused_pool, .domain = "podium"},
       {.name = "MatMul", .prepare = prepare_fused_matmul, .domain = "podium", .in_place = kResidual},
       {.name = "DequantizedMatMul", .prepare = prepare_dequantized_matmul, .domain = "podium"},

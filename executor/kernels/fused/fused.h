@@ -19,6 +19,7 @@ inline constexpr std::int64_t kShortChainPiece = 1024;
 
 PreparedKernel prepare_chain(PrepareContext& context);
 PreparedKernel prepare_fused_convolution(PrepareContext& context);
+PreparedKernel prepare_patches(PrepareContext& context);
 PreparedKernel prepare_fused_pool(PrepareContext& context);
 PreparedKernel prepare_fused_matmul(PrepareContext& context);
 PreparedKernel prepare_dequantized_matmul(PrepareContext& context);

@@ -55,6 +55,41 @@ TEST(ChannelsLast, TakesAndGivesWhatLiesSoAlready) {
   EXPECT_EQ(s.graph[s.graph.outputs[0]].type.dims, (ir::Dims{1, 3, 4, 3}));
 }
 
+// Windows of 2 x 2 and of 3 x 2 whose strides are as large: a patch of each position.
+TEST(ChannelsLast, MakesPatchesOfTransposedConvolutionsWithoutOverlap) {
+  Sketch s;
+  ValueId y = s.op("Conv", {s.input({2, 3, 5, 7}), s.weight({4, 3, 3, 3})});
+  y = s.op("ConvTranspose", {y, s.weight({4, 8, 2, 2}), s.weight({8})}, {{"strides", IntList{2, 2}}});
+  y = s.op("Relu", {y});
+  s.output(s.op("ConvTranspose", {y, s.weight({8, 16, 3, 2})}, {{"strides", IntList{3, 2}}}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(channels_last(s.graph));
+  EXPECT_EQ(
+      ops_of(s.graph),
+      "x0:4 = podium.ToChannelsLast(x0)\n"
+      "Conv:0:5 = podium.Convolution(x0:4, w1) {group=1, strides=[1,1], pads=[0,0,0,0], dilations=[1,1]}\n"
+      "ConvTranspose:1:6 = podium.Patches(Conv:0:5, w2, w3)\n"
+      "Relu:2:7 = Relu(ConvTranspose:1:6)\n"
+      "ConvTranspose:3:8 = podium.Patches(Relu:2:7, w4)\n"
+      "ConvTranspose:3 = podium.ToChannelsFirst(ConvTranspose:3:8)\n");
+}
+
+TEST(ChannelsLast, LeavesTransposedConvolutionsThatOverlapOrPadAlone) {
+  const auto is_left = [](const IntList& kernel, std::vector<ir::Attribute> attributes) {
+    Sketch s;
+    s.output(s.op("ConvTranspose", {s.input({1, 4, 5, 5}), s.weight({4, 16, kernel[0], kernel[1]})},
+                  std::move(attributes)));
+    expect_same_when_fused(s.graph);
+    return !channels_last(s.graph);
+  };
+  EXPECT_FALSE(is_left({2, 2}, {{"strides", IntList{2, 2}}}));
+  EXPECT_TRUE(is_left({3, 3}, {{"strides", IntList{2, 2}}}));
+  EXPECT_TRUE(is_left({2, 2}, {{"strides", IntList{3, 2}}}));
+  EXPECT_TRUE(is_left({2, 2}, {{"strides", IntList{2, 2}}, {"pads", IntList{0, 1, 0, 1}}}));
+  EXPECT_TRUE(is_left({2, 2}, {{"strides", IntList{2, 2}}, {"output_padding", IntList{1, 0}}}));
+  EXPECT_TRUE(is_left({2, 2}, {{"strides", IntList{2, 2}}, {"dilations", IntList{1, 2}}}));
+}
+
 TEST(ChannelsLast, LeavesGraphsWithoutConvolutionAlone) {
   Sketch s;
   s.output(s.op("MaxPool", {s.input({1, 3, 4, 4})}, {{"kernel_shape", IntList{2, 2}}}));
