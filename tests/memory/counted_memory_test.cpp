@@ -187,9 +187,10 @@ void expect_between(double least, double most, const Measured& measured, const S
 
 TEST(CountedMemory, InferenceAllocatesWhatThePlanSays) {
   for (const Small& small : kModels) {
-    // Weights of convolutions are transformed: those of 3 x 3 to 4 x 4 and more.
-    const double most = small.name == "mnist-cnn" ? 1.45 : 1.05;
-    for (const Way& way : kWays) expect_between(0.95, most, inference(small, way, Fusion::Off), small, way);
+    // What blocks on two processors compute in is planned for each; they share it where one runs after the
+    // other. In a net of images that is a larger part.
+    const double least = small.name == "mnist-cnn" ? 0.94 : 0.95;
+    for (const Way& way : kWays) expect_between(least, 1.05, inference(small, way, Fusion::Off), small, way);
   }
 }
 
