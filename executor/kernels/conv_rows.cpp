@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -146,8 +145,6 @@ struct RowConv {
   std::int64_t first_channel(std::int64_t tile) const { return out_channels * tile / tiles(); }
 
   void pack(const float* weights, float* packed) const;
-  void run_tile(const float* image, const float* packed, const float* bias, float* y,
-                std::int64_t tile) const;
   void run(const float* from, const float* weights, const float* bias, float* y, std::byte* scratch) const;
 };
 

@@ -71,7 +71,8 @@ bool makes_patches(const ir::Graph& graph, const Op& op) {
   const bool is_covered = window.rank() == 2 && window.output[0] == window.input[0] * window.kernel[0] &&
                           window.output[1] == window.input[1] * window.kernel[1];
   return is_covered && shape.group == 1 && window.strides == window.kernel && are(window.dilations, 1) &&
-         are(window.pads_begin, 0) && window.kernel[1] * shape.out_channels >= kVector && shape.in_size > 0;
+         are(window.pads_begin, 0) && window.kernel[1] * shape.out_channels >= kVector &&
+         shape.batch * shape.in_channels * shape.in_size > 0;
 }
 
 bool is_pool(const Op& op) {

@@ -17,7 +17,8 @@ bool has_rows(const ConvShape& shape) {
   if (numbers == 0 || window.rank() != 2 || shape.group != 1 || shape.kernel_size == 1 ||
       window.output[1] < kRowLanes)
     return false;
-  if (!shape.transposed) return window.strides[1] == 1;
+  if (!shape.transposed)
+    return window.strides[1] == 1 && window.pads_begin[0] >= 0 && window.pads_begin[1] >= 0;
   const auto fits = [&](std::size_t axis) {
     return window.strides[axis] == 1 && window.pads_begin[axis] < window.extent(axis);
   };
