@@ -33,10 +33,9 @@ ir::Tensor rows_of(const ir::Tensor& array, const ir::Type& declared, int axis) 
 }
 
 void add_file(Samples& samples, const std::string& option, const std::pair<std::string, std::string>& named,
-              const importer::Signature& signature) {
+              const ir::Type& declared) {
   const auto& [name, file] = named;
   const std::string where = fmt::format("--{} {}={}", option, name, file);
-  const ir::Type declared = declared_type(signature, name);
   const ir::Datum datum = importer::read_tensor_file(file, declared);
   const int axis = axis_of(samples.axes, name);
   if (!datum.is_tensor() || datum.tensor.rank() <= axis || datum.tensor.size() == 0) {
@@ -74,10 +73,11 @@ Samples read_samples(const std::pair<const char*, const char*>& options, const N
                      const SampleAxes& axes) {
   Samples samples{.axes = axes, .flag = fmt::format("--{}", options.first)};
   for (const auto& named : inputs) {
-    type_of_input(signature, options.first, named.first);
-    add_file(samples, options.first, named, signature);
+    add_file(samples, options.first, named, type_of_input(signature, options.first, named.first));
   }
-  for (const auto& named : targets) add_file(samples, options.second, named, signature);
+  for (const auto& named : targets) {
+    add_file(samples, options.second, named, declared_type(signature, named.first));
+  }
   return samples;
 }
 

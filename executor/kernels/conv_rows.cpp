@@ -46,6 +46,26 @@ RowVector all_lanes(float number) {
   return RowVector{number, number, number, number, number, number, number, number};
 }
 
+// Calls `use` with std::integral_constant<int, number>, a number from 1 to kMost.
+template <class Use, int... kBelow>
+void with_constant(std::int64_t number, const Use& use, std::integer_sequence<int, kBelow...> /*kMost*/) {
+  (void)((number == kBelow + 1 && (use(std::integral_constant<int, kBelow + 1>()), true)) || ...);
+}
+template <int kMost, class Use>
+void with_constant(std::int64_t number, const Use& use) {
+  with_constant(number, use, std::make_integer_sequence<int, kMost>());
+}
+
+// Channels in tiles of as many as a tile has registers for, or one fewer.
+struct ChannelTiles {
+  std::int64_t channels = 1;
+  std::int64_t at_once = 1;
+
+  std::int64_t count() const { return (channels + at_once - 1) / at_once; }
+  std::int64_t first(std::int64_t tile) const { return channels * tile / count(); }
+  std::int64_t size(std::int64_t tile) const { return first(tile + 1) - first(tile); }
+};
+
 // One axis of a window that goes from X to Y at these steps.
 struct RowAxis {
   std::int64_t input = 1;
@@ -141,8 +161,7 @@ struct RowConv {
   std::vector<RowTap> taps = {};
   std::size_t packed_offset = 0;
 
-  std::int64_t tiles() const { return (out_channels + kMostChannelsAtOnce - 1) / kMostChannelsAtOnce; }
-  std::int64_t first_channel(std::int64_t tile) const { return out_channels * tile / tiles(); }
+  ChannelTiles tiles() const { return {out_channels, kMostChannelsAtOnce}; }
 
   void pack(const float* weights, float* packed) const;
   void run(const float* from, const float* weights, const float* bias, float* y, std::byte* scratch) const;
@@ -150,9 +169,9 @@ struct RowConv {
 
 // Tile by tile, tap by tap, the weights of the tile's channels.
 void RowConv::pack(const float* weights, float* packed) const {
-  for (std::int64_t tile = 0; tile < tiles(); ++tile) {
+  for (std::int64_t tile = 0; tile < tiles().count(); ++tile) {
     for (const RowTap& tap : taps) {
-      for (std::int64_t c = first_channel(tile); c < first_channel(tile + 1); ++c)
+      for (std::int64_t c = tiles().first(tile); c < tiles().first(tile + 1); ++c)
         *packed++ = weights[c * weights_of_channel + tap.weight];
     }
   }
@@ -211,31 +230,27 @@ void convolve_channels(const RowConv& conv, const TileData& data) {
     convolve_places<kChannels, kPlaces>(conv, data, &conv.places[std::min(i, count - kPlaces)]);
 }
 
-template <int... kChannels>
-void convolve_any(const RowConv& conv, const TileData& data, std::int64_t channels,
-                  std::integer_sequence<int, kChannels...> /*all*/) {
-  (void)((channels == kChannels + 1 && (convolve_channels<kChannels + 1>(conv, data), true)) || ...);
-}
-
 void RowConv::run(const float* from, const float* weights, const float* bias, float* y,
                   std::byte* scratch) const {
   auto* const packed = reinterpret_cast<float*>(scratch + packed_offset);
   pack(weights, packed);
   const float* const brought = x.brought(from, scratch);
   const std::int64_t depth = std::ssize(taps);
-  parallel_ranges(x.images * tiles(), out_channels * out_size * depth / tiles(),
-                  [&](std::int64_t begin, std::int64_t end) {
-                    for (std::int64_t piece = begin; piece < end; ++piece) {
-                      const std::int64_t image = piece / tiles();
-                      const std::int64_t first = first_channel(piece % tiles());
-                      const TileData data{.image = brought + image * x.channels * x.channel(),
-                                          .weights = packed + first * depth,
-                                          .bias = bias == nullptr ? nullptr : bias + first,
-                                          .y = y + (image * out_channels + first) * out_size};
-                      convolve_any(*this, data, first_channel(piece % tiles() + 1) - first,
-                                   std::make_integer_sequence<int, kMostChannelsAtOnce>());
-                    }
-                  });
+  const ChannelTiles of_y = tiles();
+  const std::int64_t cost = out_channels * out_size * depth / of_y.count();
+  parallel_ranges(x.images * of_y.count(), cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      const std::int64_t image = piece / of_y.count();
+      const std::int64_t tile = piece % of_y.count();
+      const std::int64_t first = of_y.first(tile);
+      const TileData data{.image = brought + image * x.channels * x.channel(),
+                          .weights = packed + first * depth,
+                          .bias = bias == nullptr ? nullptr : bias + first,
+                          .y = y + (image * out_channels + first) * out_size};
+      with_constant<kMostChannelsAtOnce>(of_y.size(tile),
+                                         [&](auto channels) { convolve_channels<channels>(*this, data); });
+    }
+  });
 }
 
 RowConv plan_rows(const ConvShape& shape) {
@@ -269,12 +284,10 @@ struct RowGradient {
   std::int64_t out_channels = 1;
 
   std::int64_t out_size() const { return x.height.output * x.width.output; }
-  std::int64_t channels_at_once() const {
+  ChannelTiles tiles() const {
     const std::int64_t taps = std::min<std::int64_t>(x.width.kernel, kMostTapsAtOnce);
-    return std::min<std::int64_t>(kAccumulators / taps, kMostChannelsAtOnce);
+    return {out_channels, std::min<std::int64_t>(kAccumulators / taps, kMostChannelsAtOnce)};
   }
-  std::int64_t tiles() const { return (out_channels + channels_at_once() - 1) / channels_at_once(); }
-  std::int64_t first_channel(std::int64_t tile) const { return out_channels * tile / tiles(); }
   void run(const float* from, const float* flow, float* weights, std::byte* scratch) const;
 };
 
@@ -330,53 +343,38 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
   }
 }
 
-template <int kTaps, int... kChannels>
-void sum_channels(const RowGradient& op, const GradientData& data, std::int64_t channels,
-                  std::integer_sequence<int, kChannels...> /*all*/) {
-  (void)((channels == kChannels + 1 && (sum_taps<kChannels + 1, kTaps>(op, data), true)) || ...);
-}
-
-template <int... kTaps>
-void sum_any(const RowGradient& op, const GradientData& data, std::int64_t channels, std::int64_t taps,
-             std::integer_sequence<int, kTaps...> /*all*/) {
-  (void)((taps == kTaps + 1 &&
-          (sum_channels<kTaps + 1>(op, data, channels,
-                                   std::make_integer_sequence<int, kMostChannelsAtOnce>()),
-           true)) ||
-         ...);
-}
-
 void RowGradient::run(const float* from, const float* flow, float* weights, std::byte* scratch) const {
   const float* const brought = x.brought(from, scratch);
   const std::int64_t rows = x.channels * x.height.kernel;  // of the window, over all channels of X
   const std::int64_t taps = x.width.kernel;
-  const std::int64_t cost = x.images * out_size() * taps * channels_at_once();
-  parallel_ranges(tiles() * rows, cost, [&](std::int64_t begin, std::int64_t end) {
+  const ChannelTiles of_y = tiles();
+  const std::int64_t cost = x.images * out_size() * taps * of_y.at_once;
+  parallel_ranges(of_y.count() * rows, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t row = piece % rows;
-      const std::int64_t first = first_channel(piece / rows);
-      const std::int64_t channels = first_channel(piece / rows + 1) - first;
+      const std::int64_t tile = piece / rows;
+      const std::int64_t first = of_y.first(tile);
       const float* const seen =
           brought + row / x.height.kernel * x.channel() + row % x.height.kernel * x.height.dilation * x.row();
       for (std::int64_t tap = 0; tap < taps; tap += kMostTapsAtOnce) {
         const GradientData data{.x = seen + tap * x.width.dilation,
                                 .flow = flow + first * out_size(),
                                 .weights = weights + (first * rows + row) * taps + tap};
-        sum_any(*this, data, channels, std::min<std::int64_t>(taps - tap, kMostTapsAtOnce),
-                std::make_integer_sequence<int, kMostTapsAtOnce>());
+        with_constant<kMostTapsAtOnce>(std::min<std::int64_t>(taps - tap, kMostTapsAtOnce), [&](auto some) {
+          with_constant<kMostChannelsAtOnce>(of_y.size(tile),
+                                             [&](auto channels) { sum_taps<channels, some>(*this, data); });
+        });
       }
     }
   });
 }
-
-std::size_t number_of(std::int64_t numbers) { return static_cast<std::size_t>(numbers); }
 
 }  // namespace
 
 FloatConv make_row_conv(const ConvShape& shape) {
   auto conv = std::make_shared<RowConv>(plan_rows(shape));
   conv->packed_offset = conv->x.copied_bytes();
-  const std::size_t packed_bytes = number_of(shape.out_channels * shape.depth()) * sizeof(float);
+  const std::size_t packed_bytes = shape.out_channels * shape.depth() * sizeof(float);
   return {conv->packed_offset + onednn::aligned(packed_bytes),
           [conv](const float* x, const float* w, const float* bias, float* y, std::byte* scratch) {
             conv->run(x, w, bias, y, scratch);
@@ -385,7 +383,7 @@ FloatConv make_row_conv(const ConvShape& shape) {
 
 FloatWeightGradient make_row_weight_gradient(const ConvShape& shape, FloatWeightGradient otherwise) {
   const RowGradient op{.x = input_of(shape), .out_channels = shape.out_channels};
-  const std::size_t results = number_of(shape.out_channels * shape.depth());
+  const std::size_t results = static_cast<std::size_t>(shape.out_channels * shape.depth());
   return {std::max(op.x.copied_bytes(), otherwise.scratch_bytes),
           [=, otherwise = std::move(otherwise.run)](const float* x, const float* flow, float* weights,
                                                     std::byte* scratch) {

@@ -65,13 +65,11 @@ bool makes_patches(const ir::Graph& graph, const Op& op) {
     return false;
   const ir::ConvShape shape = ir::conv_transpose_shape(ir::TypedOp(graph, op));
   const ir::Window& window = shape.window;
-  const auto are = [](const Dims& dims, std::int64_t wanted) {
-    return std::all_of(dims.begin(), dims.end(), [&](std::int64_t dim) { return dim == wanted; });
-  };
   const bool is_covered = window.rank() == 2 && window.output[0] == window.input[0] * window.kernel[0] &&
                           window.output[1] == window.input[1] * window.kernel[1];
-  return is_covered && shape.group == 1 && window.strides == window.kernel && are(window.dilations, 1) &&
-         are(window.pads_begin, 0) && window.kernel[1] * shape.out_channels >= kVector &&
+  return is_covered && shape.group == 1 && window.strides == window.kernel &&
+         window.dilations == Dims{1, 1} && window.pads_begin == Dims{0, 0} &&
+         window.kernel[1] * shape.out_channels >= kVector &&
          shape.batch * shape.in_channels * shape.in_size > 0;
 }
 
@@ -194,8 +192,7 @@ class Pass {
   bool convert(const Op& op) {
     if (op.is("ReduceMean")) return convert_mean(op);
     if (!is_static_float(graph_, op)) return false;
-    if (makes_patches(graph_, op)) return convert_patches(op);
-    if (is_convolution(graph_, op)) return convert_convolution(op);
+    if (is_convolution(graph_, op)) return op.is("Conv") ? convert_convolution(op) : convert_patches(op);
     if (op.outputs.size() != 1 || op.inputs.empty()) return false;
     if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); }))
       return false;

@@ -100,25 +100,12 @@ ConvShape conv_shape_of(const TypedOp& op) {
   return op.op.is("ConvTranspose") ? ir::conv_transpose_shape(op) : ir::conv_shape(op, 1);
 }
 
-constexpr std::int64_t kWinogradTile = 4;
-// What the transforms of weights in a run take, in tiles.
-constexpr std::int64_t kWinogradWeights = 13;
-
 // Of known weights, transformed beforehand: enough channels and tiles of 4 x 4 results.
 bool pays_by_packed_winograd(const ConvShape& shape) {
-  constexpr std::int64_t kSide = 3;
   constexpr std::int64_t kLeastChannels = 16;
   constexpr std::int64_t kLeastTiles = 16;
-  const ir::Window& window = shape.window;
-  const auto are = [](const ir::Dims& dims, std::int64_t wanted) {
-    return std::ranges::all_of(dims, [&](std::int64_t dim) { return dim == wanted; });
-  };
-  if (shape.transposed || window.rank() != 2 || shape.group != 1 || !are(window.kernel, kSide) ||
-      !are(window.strides, 1) || !are(window.dilations, 1))
-    return false;
-  std::int64_t tiles = shape.batch;
-  for (std::int64_t size : window.output) tiles *= (size + kWinogradTile - 1) / kWinogradTile;
-  return tiles >= kLeastTiles && std::min(shape.in_channels, shape.out_channels) >= kLeastChannels;
+  return !shape.transposed && ir::winograd_tiles(shape) >= kLeastTiles &&
+         std::min(shape.in_channels, shape.out_channels) >= kLeastChannels;
 }
 
 ConvWay way_of(const TypedOp& op, const Device& device) {
@@ -135,9 +122,10 @@ ConvWay way_of(const TypedOp& op, const Device& device) {
 }
 
 // With the transforms of its weights, as results beside its own.
-Product as_computed(const TypedOp& op, Product product, const Device& device) {
-  if (!is_convolution_in_training(op) || way_of(op, device) != ConvWay::Winograd) return product;
-  (makes_weights(op) ? product.inner : product.rows) += kWinogradWeights * kWinogradTile * kWinogradTile;
+Product as_computed(const TypedOp& op, Product product, ConvWay way) {
+  if (!is_convolution_in_training(op) || way != ConvWay::Winograd) return product;
+  constexpr double kTransforms = ir::kWinogradWeights * ir::kWinogradTile * ir::kWinogradTile;
+  (makes_weights(op) ? product.inner : product.rows) += kTransforms;
   return product;
 }
 
@@ -145,7 +133,6 @@ Product as_computed(const TypedOp& op, Product product, const Device& device) {
 // libraries bring it into blocks of channels and back.
 double brought_bytes(const TypedOp& op, const Device& device) {
   if (device.kind != device::ProcessorKind::Cpu || !is_convolution_in_training(op)) return 0;
-  if (way_of(op, device) == ConvWay::Rows) return 0;
   const double flow = bytes_of(makes_weights(op) ? op.input(1) : op.output(0));
   const ir::Dims& weights = makes_weights(op) ? op.output(0).dims : op.dims(1);
   const bool is_pointwise =
@@ -153,14 +140,14 @@ double brought_bytes(const TypedOp& op, const Device& device) {
   return is_pointwise && !makes_weights(op) ? 0 : 2 * (bytes_of(op.input(0)) + flow);
 }
 
-MatrixUnit unit_for(const TypedOp& op, const Product& product, double width, const Device& device,
-                    int tiles) {
+MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, double width,
+                    const Device& device, int tiles) {
   MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
   const double share = available_memory(op).value_or(kAvailableMemory);
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
   if (op.op.spec->category == ir::Category::Convolution || makes_weights(op))
     unit.multiply_adds_per_cycle *=
-        way_of(op, device) == ConvWay::Winograd ? device.winograd_share : device.convolution_share;
+        way == ConvWay::Winograd ? device.winograd_share : device.convolution_share;
   if (device.synchronous) return unit;
   // Over shared memory the result of a gradient of weights is brought into another order, not the second
   // operand.
@@ -240,16 +227,6 @@ OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& un
   return few.seconds < cost.seconds ? few : cost;
 }
 
-// Vectors along the rows of images: each result of a row rounded up to whole ones, and what it costs beside.
-OpCost row_convolution_cost(const TypedOp& op, const RepeatedProduct& each, const Device& device, int tiles) {
-  const ConvShape shape = conv_shape_of(op);
-  const std::int64_t width = shape.window.output[1];
-  const std::int64_t vectors = (width + ir::kRowLanes - 1) / ir::kRowLanes;
-  const double rows = static_cast<double>(shape.batch * shape.out_channels * shape.out_size / width);
-  const double done = rows * static_cast<double>(vectors * ir::kRowLanes * (shape.depth() + ir::kBesideRows));
-  return unpacked_product(each, done, matrix_unit(device, tiles, sizeof(float)), device);
-}
-
 // Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they
 // go where they are faster.
 OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device& device, int tiles) {
@@ -257,12 +234,14 @@ OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device
   const double flop = 2 * multiply_adds(product);
   const double width = bit_width(op.element(0)) / 8.0;
   OpCost cost;
-  if (way_of(op, device) == ConvWay::Rows) {
-    cost = row_convolution_cost(op, each, device, tiles);
+  const ConvWay way = way_of(op, device);
+  if (way == ConvWay::Rows) {
+    cost = unpacked_product(each, ir::multiply_adds_by_rows(conv_shape_of(op)),
+                            matrix_unit(device, tiles, width), device);
     cost.matrix_flop = flop;
   } else if (has_matrix_unit(op.element(0))) {
-    const RepeatedProduct computed{as_computed(op, product, device), each.times};
-    cost = product_on_matrix_units(computed, unit_for(op, product, width, device, tiles), device);
+    const RepeatedProduct computed{as_computed(op, product, way), each.times};
+    cost = product_on_matrix_units(computed, unit_for(op, product, way, width, device, tiles), device);
     cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, device), 0);
     cost.matrix_flop = flop;
   }

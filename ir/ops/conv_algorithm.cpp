@@ -9,6 +9,8 @@ bool are(const std::vector<std::int64_t>& numbers, std::int64_t wanted) {
   return std::ranges::all_of(numbers, [&](std::int64_t number) { return number == wanted; });
 }
 
+std::int64_t rounded(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit * unit; }
+
 bool has_rows(const ConvShape& shape) {
   constexpr std::int64_t kManyChannels = 32;  // of a transposed convolution's X, far apart from each other
   const Window& window = shape.window;
@@ -34,15 +36,12 @@ struct RowCosts {
 
 RowCosts costs_of(const ConvShape& shape) {
   constexpr std::int64_t kBlock = 16;
+  constexpr std::int64_t kBeside = 16;
   constexpr double kSlower = 1.1;
-  const auto rounded = [](std::int64_t count, std::int64_t unit) {
-    return static_cast<double>((count + unit - 1) / unit * unit);
-  };
-  const std::int64_t width = shape.window.output[1];
-  const auto depth = static_cast<double>(shape.depth());
-  RowCosts costs{.rows = kSlower * static_cast<double>(shape.out_channels) * (depth + kBesideRows) *
-                         rounded(width, kRowLanes) / static_cast<double>(width),
-                 .library = rounded(shape.out_channels, kBlock) * (depth + 16)};
+  const auto places = static_cast<double>(shape.batch * shape.out_size);
+  RowCosts costs{
+      .rows = kSlower * multiply_adds_by_rows(shape) / places,
+      .library = static_cast<double>(rounded(shape.out_channels, kBlock) * (shape.depth() + kBeside))};
   // The padding of a mirrored window is computed with; the library leaves it out.
   if (shape.transposed)
     costs.rows *= static_cast<double>(shape.out_size) / static_cast<double>(shape.in_size);
@@ -51,25 +50,36 @@ RowCosts costs_of(const ConvShape& shape) {
 
 }  // namespace
 
-// Multiply-adds for a pair of channels. Measured on a machine with AVX-512: the 36 products of a tile and its
-// transforms take as long as 60 of the sum's, the transforms of the weights as long as 13 tiles.
-bool pays_by_winograd(const ConvShape& shape) {
-  constexpr std::int64_t kVector = 16;  // a vector of channels; of less the transforms take most of the time
+std::int64_t winograd_tiles(const ConvShape& shape) {
   constexpr std::int64_t kSide = 3;
-  constexpr std::int64_t kTile = 4;
-  constexpr std::int64_t kTileCost = 60;
-  constexpr std::int64_t kWeightsCost = 13 * kTileCost;
   const Window& window = shape.window;
   if (window.rank() != 2 || shape.group != 1 || !are(window.kernel, kSide) || !are(window.strides, 1) ||
-      !are(window.dilations, 1) || std::min(shape.in_channels, shape.out_channels) <= kVector)
-    return false;
-  std::int64_t results = shape.batch;
+      !are(window.dilations, 1))
+    return 0;
   std::int64_t tiles = shape.batch;
-  for (std::int64_t size : window.output) {
-    results *= size;
-    tiles *= (size + kTile - 1) / kTile;
-  }
-  return kTileCost * tiles + kWeightsCost < kSide * kSide * results;
+  for (std::int64_t size : window.output) tiles *= (size + kWinogradTile - 1) / kWinogradTile;
+  return tiles;
+}
+
+// Multiply-adds for a pair of channels. Measured on a machine with AVX-512: the 36 products of a tile and its
+// transforms take as long as 60 of the sum's.
+bool pays_by_winograd(const ConvShape& shape) {
+  constexpr std::int64_t kVector = 16;  // a vector of channels; of less the transforms take most of the time
+  constexpr std::int64_t kTileCost = 60;
+  const std::int64_t tiles = winograd_tiles(shape);
+  if (tiles == 0 || std::min(shape.in_channels, shape.out_channels) <= kVector) return false;
+  std::int64_t sums = shape.batch;
+  for (std::size_t axis = 0; axis < shape.window.rank(); ++axis)
+    sums *= shape.window.output[axis] * shape.window.kernel[axis];
+  return kTileCost * (tiles + kWinogradWeights) < sums;
+}
+
+double multiply_adds_by_rows(const ConvShape& shape) {
+  // Beside its own, a result costs as much as 4.
+  constexpr std::int64_t kBeside = 4;
+  const std::int64_t width = shape.window.output[1];
+  const std::int64_t rows = shape.batch * shape.out_channels * (shape.out_size / width);
+  return static_cast<double>(rows * rounded(width, kRowLanes) * (shape.depth() + kBeside));
 }
 
 bool pays_by_rows(const ConvShape& shape) {

@@ -6,6 +6,14 @@
 
 namespace podium::ir {
 
+/// Results along each side of a tile of Winograd's algorithm.
+inline constexpr std::int64_t kWinogradTile = 4;
+/// What the transforms of weights in a run take, in tiles.
+inline constexpr std::int64_t kWinogradWeights = 13;
+/// The tiles of all images; 0 where the algorithm has no such windows: it has those of 3 x 3 of one group
+/// that move by one.
+std::int64_t winograd_tiles(const ConvShape& shape);
+
 /// Whether a convolution with this window, a transposed one or the gradient of the weights is faster by the
 /// algorithm than by its sum: of weights that change, so that they are transformed in every run. Rounding
 /// differs as between two orders of adding.
@@ -14,8 +22,9 @@ bool pays_by_winograd(const ConvShape& shape);
 /// Results of a row that one vector holds, where vectors lie along rows.
 inline constexpr std::int64_t kRowLanes = 8;
 
-/// What costs a result of such a vector beside its own multiply-adds, in these.
-inline constexpr std::int64_t kBesideRows = 4;
+/// The multiply-adds that take as long as a convolution in two dimensions with vectors along rows does: of
+/// rows that are rounded up to whole vectors, and what results cost beside.
+double multiply_adds_by_rows(const ConvShape& shape);
 
 /// Whether a convolution in two dimensions or a transposed one, or the gradient of its weights, is
 /// faster with vectors along its rows than in the library on tensors as ONNX has them.

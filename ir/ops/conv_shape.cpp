@@ -33,14 +33,9 @@ ConvShape conv_transpose_shape(const TypedOp& op) {
 ConvShape weight_gradient_shape(const TypedOp& op) {
   const Dims& x = op.dims(0);
   const Dims& flow = op.dims(1);
-  ConvShape shape{.window = given_window(op, {x.begin() + 2, x.end()}, {flow.begin() + 2, flow.end()})};
-  shape.batch = x[0];
-  shape.group = op.get_int("group");
+  ConvShape shape = sizes_of(op, given_window(op, {x.begin() + 2, x.end()}, {flow.begin() + 2, flow.end()}));
   shape.in_channels = x[1] / shape.group;
   shape.out_channels = flow[1] / shape.group;
-  shape.kernel_size = element_count(shape.window.kernel);
-  shape.in_size = element_count(shape.window.input);
-  shape.out_size = element_count(shape.window.output);
   return shape;
 }
 
