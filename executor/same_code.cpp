@@ -58,7 +58,7 @@ std::size_t hash_of_code(const Graph& graph) {
     for (std::int64_t dim : value.type.dims) ir::mix(hash, dim);
     // Which are the same only where they share their memory.
     if (value.constant && value.constant->bytes() > ir::kLargestCompared)
-      ir::mix(hash, std::hash<const void*>()(value.constant->raw()));
+      ir::mix(hash, std::hash<const void*>()(value.constant->memory_id()));
   }
   for (const Op& op : graph.ops) {
     ir::mix(hash, std::hash<const ir::OpSpec*>()(op.spec));

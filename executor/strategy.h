@@ -129,6 +129,12 @@ struct CollectiveMerging {
   bool all_gathers = false;
 };
 
+/// Where weights that kernels have packed are kept for the processes that come after.
+struct EngineCache {
+  bool enabled = false;
+  std::string path = "session_cache";  ///< of a folder
+};
+
 /// Which channels are a group of GroupNormalization: with C channels in G groups, those that lie side by side
 /// (channel c is in group c / (C / G)), or every G-th (c modulo G).
 enum class ChannelGroups : std::uint8_t { SideBySide, Strided };
@@ -184,6 +190,7 @@ struct Strategy {
   Outlining outlining = Outlining::On;
   HostStreams host_streams = {};
   CollectiveMerging merging = {};
+  EngineCache cache = {};
   bool joins_remote_transfers = true;  ///< of several processors, into one exchange where all wait for it
   ChannelGroups channel_groups = ChannelGroups::SideBySide;
 

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 
 #include "ir/error.h"
@@ -18,6 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string reason(int error) { return std::generic_category().message(error); }
+
+std::int64_t nanoseconds(const timespec& time) {
+  constexpr std::int64_t kOfASecond = 1'000'000'000;
+  return time.tv_sec * kOfASecond + time.tv_nsec;
+}
 
 class Descriptor {
  public:
@@ -35,6 +42,39 @@ class Descriptor {
   int number_;
 };
 
+class NumbersInFile : public ir::NumberSource {
+ public:
+  NumbersInFile(std::span<const char> bytes, std::size_t alignment, std::shared_ptr<const MappedFile> file)
+      : bytes_(bytes),
+        is_aligned_(reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0),
+        file_(std::move(file)) {}
+
+  const void* numbers() const override {
+    if (is_aligned_) return bytes_.data();
+    std::call_once(copied_, [&] {
+      copy_ = ir::Tensor(ir::DataType::Uint8, {std::ssize(bytes_)});
+      std::memcpy(copy_.raw(), bytes_.data(), bytes_.size());
+      file_->leave_memory(bytes_);
+    });
+    return copy_.raw();
+  }
+  void leave_memory() const override { file_->leave_memory(bytes_); }
+  std::optional<ir::Digest> digest(ir::Digests& digests) const override {
+    return ir::Digester()
+        .add("a part of a file")
+        .add(digests.of_file(file_->identity(), [&] { return file_->digest(); }))
+        .add(bytes_.data() - file_->bytes().data())
+        .digest();
+  }
+
+ private:
+  std::span<const char> bytes_;
+  bool is_aligned_;
+  std::shared_ptr<const MappedFile> file_;
+  mutable std::once_flag copied_;
+  mutable ir::Tensor copy_;
+};
+
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
@@ -44,6 +84,11 @@ MappedFile::MappedFile(const std::string& path) {
   if (S_ISDIR(status.st_mode)) throw Error("is a directory, a file needed");
   if (!S_ISREG(status.st_mode)) throw Error("is no regular file");
   size_ = status.st_size;
+  identity_ = {.device = status.st_dev,
+               .inode = status.st_ino,
+               .bytes = status.st_size,
+               .modified = nanoseconds(status.st_mtim),
+               .changed = nanoseconds(status.st_ctim)};
   if (size_ == 0) return;  // nothing can be mapped, nothing has to be
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (mapped == MAP_FAILED) throw Error("cannot be mapped: {}", reason(errno));
@@ -52,6 +97,32 @@ MappedFile::MappedFile(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
+}
+
+void MappedFile::leave_memory(std::span<const char> bytes) const {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+ir::Digest MappedFile::digest() const {
+  constexpr std::size_t kPart = std::size_t{8} << 20;
+  ir::Digester digester;
+  for (std::span<const char> left = bytes(); !left.empty();) {
+    const auto part = left.first(std::min(left.size(), kPart));
+    digester.add(std::as_bytes(part));
+    leave_memory(part);
+    left = left.subspan(part.size());
+  }
+  return digester.digest();
+}
+
+ir::Tensor tensor_in_file(ir::DataType type, ir::Dims dims, std::span<const char> bytes,
+                          std::shared_ptr<const MappedFile> file) {
+  const std::size_t alignment = std::min(ir::storage_bytes(type), alignof(double));
+  return ir::Tensor::late(type, std::move(dims),
+                          std::make_shared<NumbersInFile>(bytes, alignment, std::move(file)));
 }
 
 std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& location) try {

@@ -1,10 +1,12 @@
-// Files that hold the data of tensors outside the model's file.
+// Files that hold the data of tensors, and tensors whose numbers stay in a file until they are read.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
+
+#include "ir/tensor.h"
 
 namespace podium::importer {
 
@@ -18,10 +20,17 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const char> bytes() const { return {data_, size_}; }
+  /// The pages of these bytes of the file leave the process's memory; who reads them again gets them again.
+  void leave_memory(std::span<const char> bytes) const;
+  /// As it was when it was opened.
+  const ir::FileIdentity& identity() const { return identity_; }
+  /// Of the contents, which are read a part at a time: they are not all in memory at once.
+  ir::Digest digest() const;
 
  private:
   const char* data_ = nullptr;
   std::size_t size_ = 0;
+  ir::FileIdentity identity_;
 };
 
 /// The external files of one model, each mapped once.
@@ -37,5 +46,14 @@ class ExternalFiles {
   std::string folder_;
   std::unordered_map<std::string, std::shared_ptr<const MappedFile>> files_;
 };
+
+/// Data that are smaller are copied when they are read from the model.
+inline constexpr std::size_t kStaysInFile = std::size_t{64} << 10;
+
+/// A tensor whose data are these bytes of the file. Numbers that lie there as their type may lie are read
+/// where they are; others are copied when somebody reads the first of them. The type has elements of whole
+/// bytes.
+ir::Tensor tensor_in_file(ir::DataType type, ir::Dims dims, std::span<const char> bytes,
+                          std::shared_ptr<const MappedFile> file);
 
 }  // namespace podium::importer

@@ -26,7 +26,7 @@ ModelInfo info_of(const Source& source) {
 
 Model read(std::shared_ptr<const Source> source, const ImportOptions& options) {
   Model model{.graph = {}, .info = info_of(*source), .source = source};
-  GraphReader reader(*source, TensorReader(source, source->files), options);
+  GraphReader reader(*source, TensorReader(source, source->files, source->left), options);
   model.graph = reader.read();
   model.nodes_of_ops = reader.take_nodes_of_ops();
   model.calls = reader.calls(model.graph);
@@ -76,7 +76,7 @@ Model with_sizes(const Model& model, const std::map<std::string, std::int64_t>& 
 }
 
 Model import_model(const std::string& path, const ImportOptions& options) try {
-  return read(load_source(path), options);
+  return read(load_source(path, options.large_data), options);
 } catch (const Error& error) {
   throw as_line(error).at(ir::one_line(path));
 } catch (const std::bad_alloc&) {

@@ -16,6 +16,12 @@ namespace podium::importer {
 /// The newest version of ai.onnx that can be read.
 inline constexpr int kNewestOpset = 28;
 
+/// Where the data of larger tensors are that lie inside a model's file.
+enum class LargeData : std::uint8_t {
+  Copied,  ///< in memory: the file may be written over while the model lives
+  InFile,  ///< in the file, which is mapped, until somebody reads them
+};
+
 /// What the caller knows of the inputs before the model is read.
 struct ImportOptions {
   /// Values of symbolic dimensions by name, "INPUT:AXIS" for one without a name; "*" for all that nothing
@@ -31,6 +37,7 @@ struct ImportOptions {
   std::map<std::string, std::int64_t> assumed = {};
   /// Inputs that are constants (fix_inputs).
   std::map<std::string, std::vector<double>> constants = {};
+  LargeData large_data = LargeData::Copied;  ///< of a file
 };
 
 /// ImportOptions::assumed of whoever takes 1 for all.

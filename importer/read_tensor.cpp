@@ -35,7 +35,7 @@ void note_sample_axes(const onnx::NodeProto& node, Signature& signature) {
 }  // namespace
 
 Signature read_signature(const std::string& path) try {
-  const auto source = load_source(path);
+  const auto source = load_source(path, LargeData::InFile);
   const onnx::GraphProto& graph = source->proto.graph();
   std::unordered_set<std::string> defaults;
   for (const auto& tensor : graph.initializer()) defaults.insert(tensor.name());

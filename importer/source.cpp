@@ -1,6 +1,7 @@
 // A model's file is mapped and parsed: as protobuf, or as ONNX text where its name ends in .onnxtxt. Text is
 // looked at first: ONNX's parser calls itself where brackets nest, and says nothing of where a number is too
-// large. What cannot be parsed is walked once more, field by field, to say where it breaks off.
+// large. What cannot be parsed is walked once more, field by field, to say where it breaks off. Large data
+// may be left in the file (parse_around_data.h): then only what lies around them is parsed.
 #include "importer/source.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -12,6 +13,7 @@
 #include <limits>
 
 #include "importer/newer_fields.h"
+#include "importer/parse_around_data.h"
 #include "ir/error.h"
 #include "ir/nesting.h"
 #include "ir/number_text.h"
@@ -128,10 +130,12 @@ void read_functions(Source& source) {
   }
 }
 
-std::shared_ptr<const Source> source_from(onnx::ModelProto proto, std::string folder) {
+std::shared_ptr<const Source> source_from(onnx::ModelProto proto, std::string folder,
+                                          DataLeftInFile left = {}) {
   constexpr std::int64_t kOldestIrVersion = 3;
   auto source = std::make_shared<Source>();
   source->proto = std::move(proto);
+  source->left = std::move(left);
   source->folder = std::move(folder);
   source->files = std::make_shared<ExternalFiles>(source->folder);
   if (source->proto.ir_version() < kOldestIrVersion) {
@@ -148,11 +152,29 @@ std::string function_key(const std::string& domain, const std::string& name, con
   return domain_of(domain) + '\0' + name + '\0' + overload;
 }
 
-std::shared_ptr<const Source> load_source(const std::string& path) {
-  const MappedFile file(path);
+std::shared_ptr<const Source> load_source(const std::string& path, LargeData large) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  const std::span<const char> bytes = file->bytes();
   const std::filesystem::path name(path);
-  if (name.extension() != ".onnxtxt") return source_from(parse(file.bytes()), name.parent_path());
-  return source_from(parse_text({file.bytes().begin(), file.bytes().end()}), name.parent_path());
+  if (name.extension() == ".onnxtxt")
+    return source_from(parse_text({bytes.begin(), bytes.end()}), name.parent_path());
+  if (large == LargeData::InFile) {
+    DataLeftInFile left{.file = file};
+    // Its addresses stay: initializers are where they were when a model moves.
+    if (auto proto = parse_around_data(bytes, kStaysInFile, left.of))
+      return source_from(std::move(*proto), name.parent_path(), std::move(left));
+  }
+  return source_from(parse(bytes), name.parent_path());
+}
+
+onnx::ModelProto whole_proto(const Source& source) {
+  onnx::ModelProto whole = source.proto;
+  for (int i = 0; i < whole.graph().initializer_size(); ++i) {
+    const auto left = source.left.of.find(&source.proto.graph().initializer(i));
+    if (left != source.left.of.end())
+      whole.mutable_graph()->mutable_initializer(i)->set_raw_data(left->second.data(), left->second.size());
+  }
+  return whole;
 }
 
 std::shared_ptr<const Source> source_from_text(const std::string& text) {

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "importer/external_data.h"
+#include "importer/import.h"
+#include "importer/tensor_proto.h"
 
 namespace podium::importer {
 
@@ -29,8 +31,9 @@ struct Function {
 };
 
 struct Source {
-  onnx::ModelProto proto;
-  std::string folder;  ///< of the file; empty: the working directory
+  onnx::ModelProto proto;  ///< but for data left in the file
+  DataLeftInFile left;     ///< by initializers of the main graph
+  std::string folder;      ///< of the file; empty: the working directory
   std::shared_ptr<ExternalFiles> files;
   Opsets opsets;
   std::unordered_map<std::string, Function> functions;  ///< by function_key
@@ -40,8 +43,11 @@ struct Source {
 std::string function_key(const std::string& domain, const std::string& name, const std::string& overload);
 
 /// Reads .onnxtxt as ONNX text and anything else as a binary model. Error says what is wrong with the file.
-std::shared_ptr<const Source> load_source(const std::string& path);
+std::shared_ptr<const Source> load_source(const std::string& path, LargeData large);
 std::shared_ptr<const Source> source_from_text(const std::string& text);
 std::shared_ptr<const Source> source_from_bytes(std::span<const char> bytes);
+
+/// The model with all its data.
+onnx::ModelProto whole_proto(const Source& source);
 
 }  // namespace podium::importer

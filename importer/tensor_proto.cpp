@@ -54,8 +54,11 @@ std::string pack(const Tensor& tensor) {
   return packed;
 }
 
+// Elements that lie in memory as they do in a file, and are any bytes.
+bool is_as_in_file(DataType type) { return bit_width(type) >= 8 && type != DataType::Bool; }
+
 bool can_borrow(DataType type, const char* data) {
-  if (bit_width(type) < 8 || type == DataType::Bool) return false;
+  if (!is_as_in_file(type)) return false;
   const std::size_t alignment = std::min(storage_bytes(type), alignof(double));
   return reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
 }
@@ -75,6 +78,19 @@ Tensor from_packed(DataType type, Dims dims, std::span<const char> bytes,
     std::memcpy(tensor.raw(), bytes.data(), bytes.size());
   }
   return tensor;
+}
+
+// The same of bytes of a file.
+Tensor from_file(DataType type, const Dims& dims, std::span<const char> bytes,
+                 const std::shared_ptr<const MappedFile>& file) {
+  if (bytes.size() < kStaysInFile || !is_as_in_file(type)) return from_packed(type, dims, bytes, file);
+  return tensor_in_file(type, dims, bytes, file);
+}
+
+void check_length(std::uint64_t found, std::uint64_t needed, DataType type, const Dims& dims) {
+  if (found == needed) return;
+  throw Error("{} bytes of raw data found, {} needed for {}{}", found, needed, name_of(type),
+              ir::to_string(dims));
 }
 
 // Checks the length of a field before memory for the tensor is taken.
@@ -151,7 +167,7 @@ Tensor from_external(const onnx::TensorProto& proto, DataType type, const Dims& 
                 needed, name_of(type), ir::to_string(dims));
   }
   const auto file = files.open(range.location);
-  return from_packed(type, dims, external_bytes(*file, range), file);
+  return from_file(type, dims, external_bytes(*file, range), file);
 }
 
 std::uint64_t number_from(const std::string& key, const std::string& text) {
@@ -204,14 +220,15 @@ Tensor TensorReader::read(const onnx::TensorProto& proto) const try {
     if (files_ == nullptr) throw Error("external data found, where there can be none");
     return from_external(proto, type, dims, *files_);
   }
+  if (const auto left = left_.of.find(&proto); left != left_.of.end() && type != DataType::String) {
+    check_length(left->second.size(), needed, type, dims);
+    return from_file(type, dims, left->second, left_.file);
+  }
   if (type == DataType::String) return from_strings(proto, dims);
   const std::string& raw = proto.raw_data();
   // Some writers leave an empty raw_data beside a filled field.
   if (raw.empty()) return from_fields(proto, type, dims);
-  if (raw.size() != needed) {
-    throw Error("{} bytes of raw data found, {} needed for {}{}", raw.size(), needed, name_of(type),
-                ir::to_string(dims));
-  }
+  check_length(raw.size(), needed, type, dims);
   return from_packed(type, dims, raw, owner_);
 } catch (const Error& error) {
   throw error.at(fmt::format("tensor '{}'", proto.name()));

@@ -6,11 +6,18 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #include "importer/external_data.h"
 #include "ir/tensor.h"
 
 namespace podium::importer {
+
+/// The raw data of tensors that were not read with the model they belong to, but left in its file.
+struct DataLeftInFile {
+  std::shared_ptr<const MappedFile> file = {};
+  std::unordered_map<const onnx::TensorProto*, std::span<const char>> of = {};
+};
 
 /// Reads tensors whose protos belong to one message. The length of the data is compared with the shape before
 /// memory is allocated.
@@ -18,9 +25,9 @@ class TensorReader {
  public:
   TensorReader() = default;
   /// `owner` keeps the protos alive: a tensor whose raw data lie aligned in one borrows them. Absent: data
-  /// are copied. `files`: where external data lie; absent: there can be none.
-  TensorReader(std::shared_ptr<const void> owner, std::shared_ptr<ExternalFiles> files)
-      : owner_(std::move(owner)), files_(std::move(files)) {}
+  /// are copied. `files`: where external data lie; absent: there can be none. `left`: of the same message.
+  TensorReader(std::shared_ptr<const void> owner, std::shared_ptr<ExternalFiles> files, DataLeftInFile left = {})
+      : owner_(std::move(owner)), files_(std::move(files)), left_(std::move(left)) {}
 
   ir::Tensor read(const onnx::TensorProto& proto) const;
   /// Makes a sparse tensor dense: elements that it does not list are zeros (empty strings).
@@ -29,6 +36,7 @@ class TensorReader {
  private:
   std::shared_ptr<const void> owner_;
   std::shared_ptr<ExternalFiles> files_;
+  DataLeftInFile left_;
 };
 
 /// Where a tensor's external data lie.

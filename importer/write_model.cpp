@@ -303,7 +303,7 @@ bool has_data_beside(const fs::path& path) {
 // not named after the path is nobody's: a model must not choose which file is removed.
 std::string own_data_of(const std::string& file, const std::string& path) {
   try {
-    const std::string name = own_data(load_source(file)->proto);
+    const std::string name = own_data(load_source(file, LargeData::InFile)->proto);
     const bool is_named_after_it = name.starts_with(fs::path(path).filename().string() + ".data");
     return is_named_after_it && fs::path(name).filename() == name ? name : "";
   } catch (const Error&) {
@@ -425,7 +425,7 @@ void write_proto(const onnx::ModelProto& proto, OutputFile& file) {
 void write_model(const Model& model, const std::string& path, const ModelEdits& edits) try {
   IR_CHECK(model.source != nullptr);
   const Source& source = *model.source;
-  onnx::ModelProto proto = source.proto;
+  onnx::ModelProto proto = whole_proto(source);
   edit_nodes(proto, edits.nodes);
   write_sharding(edits.sharding, proto, edits.dropped);
   ExternalValues replaced = add_initializers(proto, edits);

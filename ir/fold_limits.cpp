@@ -55,7 +55,7 @@ class ConstantMemory {
 
  private:
   void add(const Tensor& tensor) {
-    if (takes_no_memory(tensor) || seen_.insert(tensor.raw()).second) bytes_ += memory_of(tensor);
+    if (takes_no_memory(tensor) || seen_.insert(tensor.memory_id()).second) bytes_ += memory_of(tensor);
   }
 
   std::unordered_set<const void*> seen_;

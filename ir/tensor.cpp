@@ -31,15 +31,20 @@ std::int64_t counted(const Dims& dims) {
   return element_count(dims);
 }
 
+// The system would give more than the machine has, and end the process once it is written to.
+std::int64_t bytes_that_fit(DataType type, const Dims& dims, std::int64_t size) {
+  std::int64_t total = 0;
+  if (__builtin_mul_overflow(size, storage_bytes(type), &total) || total > machine_memory()) {
+    throw Error("tensor {}{} does not fit memory", name_of(type), to_string(dims));
+  }
+  return total;
+}
+
 }  // namespace
 
 Tensor::Tensor(DataType type, Dims dims) : type_(type), dims_(std::move(dims)), size_(counted(dims_)) {
   IR_CHECK(type != DataType::Undefined);
-  std::int64_t total = 0;
-  // The system would give more than the machine has, and end the process once it is written to.
-  if (__builtin_mul_overflow(size_, storage_bytes(type), &total) || total > machine_memory()) {
-    throw Error("tensor {}{} does not fit memory", name_of(type), to_string(dims_));
-  }
+  const std::int64_t total = bytes_that_fit(type, dims_, size_);
   if (type == DataType::String) {
     std::shared_ptr<std::string[]> strings(new std::string[size_]);
     data_ = strings.get();
@@ -63,6 +68,14 @@ Tensor Tensor::view(DataType type, Dims dims, void* data) {
 Tensor Tensor::adopt(DataType type, Dims dims, const void* data, std::shared_ptr<const void> owner) {
   Tensor tensor = view(type, std::move(dims), const_cast<void*>(data));
   tensor.owner_ = std::move(owner);
+  return tensor;
+}
+
+Tensor Tensor::late(DataType type, Dims dims, std::shared_ptr<const NumberSource> source) {
+  Tensor tensor = view(type, std::move(dims), nullptr);
+  bytes_that_fit(type, tensor.dims_, tensor.size_);
+  tensor.source_ = source.get();
+  tensor.owner_ = std::move(source);
   return tensor;
 }
 

@@ -3,14 +3,29 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "ir/digest.h"
 #include "ir/element.h"
 #include "ir/error.h"
 #include "ir/type.h"
 
 namespace podium::ir {
+
+/// Where the numbers of a tensor are that is told of before they are read: in a file, or to be computed.
+class NumberSource {
+ public:
+  virtual ~NumberSource() = default;
+  /// The numbers, made by the first call; they stay where they are as long as this lives. Several threads may
+  /// call. Error where memory for them is lacking.
+  virtual const void* numbers() const = 0;
+  /// Nobody is known to read them again: what the system can bring back may leave memory until somebody does.
+  virtual void leave_memory() const {}
+  /// Of where the numbers come from, without making them; empty where that takes as long.
+  virtual std::optional<Digest> digest(Digests& /*digests*/) const { return std::nullopt; }
+};
 
 /// Row-major, without gaps. Copies share the memory: whoever writes must own the only copy (see clone).
 /// 4- and 2-bit elements take one byte each; strings are std::string objects.
@@ -24,6 +39,9 @@ class Tensor {
   static Tensor view(DataType type, Dims dims, void* data);
   /// Memory kept alive by `owner`, e.g. a mapped file. It may be read-only.
   static Tensor adopt(DataType type, Dims dims, const void* data, std::shared_ptr<const void> owner);
+  /// Numbers that `source` has once they are read. They are read-only. Error when the size does not fit
+  /// memory.
+  static Tensor late(DataType type, Dims dims, std::shared_ptr<const NumberSource> source);
 
   template <class T>
   static Tensor of(Dims dims, const std::vector<T>& values);
@@ -47,17 +65,17 @@ class Tensor {
   bool keeps_memory() const { return owner_ != nullptr; }
   Type type_and_dims() const { return Type::tensor(type_, dims_); }
 
-  const void* raw() const { return data_; }
-  void* raw() { return data_; }
+  const void* raw() const { return source_ == nullptr ? data_ : source_->numbers(); }
+  void* raw() { return source_ == nullptr ? data_ : const_cast<void*>(source_->numbers()); }
   template <class T>
   const T* data() const {
     check_type(data_type_of<T>);
-    return static_cast<const T*>(data_);
+    return static_cast<const T*>(raw());
   }
   template <class T>
   T* data() {
     check_type(data_type_of<T>);
-    return static_cast<T*>(data_);
+    return static_cast<T*>(raw());
   }
   template <class T>
   std::span<const T> values() const {
@@ -78,6 +96,10 @@ class Tensor {
   std::vector<std::int64_t> to_ints() const;
   /// The one element of a float or integer tensor of size 1, as double. Error otherwise.
   double to_number() const;
+  /// The same for tensors that show the same memory, whose numbers need not be there yet.
+  const void* memory_id() const { return source_ == nullptr ? data_ : static_cast<const void*>(source_); }
+  /// What `late` was given; nullptr for any other tensor.
+  const NumberSource* source() const { return source_; }
 
  private:
   void check_type(DataType wanted) const {
@@ -87,8 +109,9 @@ class Tensor {
   DataType type_ = DataType::Undefined;
   Dims dims_;
   std::int64_t size_ = 0;
-  void* data_ = nullptr;
+  void* data_ = nullptr;  // without a source
   std::shared_ptr<const void> owner_;
+  const NumberSource* source_ = nullptr;  // the owner, where numbers come late
 };
 
 template <class T>

@@ -66,7 +66,7 @@ Tensor zeros(DataType element, Dims dims) {
 }
 
 bool takes_no_memory(const Tensor& tensor) {
-  return tensor.bytes() >= kLarge && pages().contain(tensor.raw());
+  return tensor.bytes() >= kLarge && pages().contain(tensor.memory_id());
 }
 
 }  // namespace podium::ir

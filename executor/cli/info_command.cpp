@@ -89,7 +89,9 @@ report::ModelSummary summarize(const std::string& path, importer::Model& model) 
 report::ModelSummary read_and_summarize(const Options& options, importer::Model& model) {
   const std::string& path = options.paths[0];
   show_activity(fmt::format("importing {}", path), options);
-  model = importer::import_model(path, {.dims = options.dims, .constants = options.constants});
+  model = importer::import_model(
+      path,
+      {.dims = options.dims, .constants = options.constants, .large_data = importer::LargeData::InFile});
   if (model.info.open.names.empty()) return summarize(path, model);
   try {
     SizedModel sized = with_working_sizes(importer::with_sizes(model, importer::kOneForAll));
@@ -108,9 +110,11 @@ report::ModelSummary read_and_summarize(const Options& options, importer::Model&
 std::vector<ShardRow> read_shards(const Options& options, const importer::Model& described,
                                   const importer::Sharding& sharding) try {
   if (options.configuration.empty()) return {};
-  const importer::Model model = importer::import_model(
-      options.paths[0],
-      {.dims = options.dims, .assumed = described.info.open.assumed, .constants = options.constants});
+  const importer::Model model =
+      importer::import_model(options.paths[0], {.dims = options.dims,
+                                                .assumed = described.info.open.assumed,
+                                                .constants = options.constants,
+                                                .large_data = importer::LargeData::InFile});
   return shard_rows(model, sharding, options.configuration);
 } catch (const Error& error) {
   throw error.at(options.paths[0]);

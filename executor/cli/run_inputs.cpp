@@ -151,15 +151,20 @@ importer::Model in_precision(importer::Model model, const Options& options) {
 importer::Model import(const Options& options, const std::map<std::string, ir::Type>& types) {
   return in_precision(
       importer::import_model(options.paths[0],
-                             {.dims = options.dims, .input_types = types, .constants = options.constants}),
+                             {.dims = options.dims,
+                              .input_types = types,
+                              .constants = options.constants,
+                              .large_data = importer::LargeData::InFile}),
       options);
 }
 
-importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types) {
+importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types,
+                             importer::LargeData large) {
   const importer::ImportOptions given{.dims = options.dims,
                                       .input_types = types,
                                       .assumed = importer::kOneForAll,
-                                      .constants = options.constants};
+                                      .constants = options.constants,
+                                      .large_data = large};
   SizedModel sized = with_working_sizes(importer::import_model(options.paths[0], given));
   if (!sized.taken.empty()) print_notes({sized.taken}, options);
   return in_precision(std::move(sized.model), options);

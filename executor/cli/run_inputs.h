@@ -34,7 +34,8 @@ importer::Model import(const Options& options, const std::map<std::string, ir::T
 
 /// The same, with sizes that work for dimensions that are open after that (with_working_sizes), which a note
 /// says.
-importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types = {});
+importer::Model import_sized(const Options& options, const std::map<std::string, ir::Type>& types = {},
+                             importer::LargeData large = importer::LargeData::InFile);
 
 /// The data in the precision of --precision.
 ir::Datum in_precision(const ir::Datum& datum, const Options& options);

@@ -256,7 +256,8 @@ TrainingJob make_training_job(const Options& options) {
   job.samples = read_samples({"input", "target"}, options.inputs, train.targets, signature, axes);
   if (job.samples.arrays.empty() && needs_data(options)) refuse_without_data(options);
   const auto types = micro_batch_types(job.samples, signature, train.micro_batch);
-  job.model = import_sized(options, types);
+  // The file may be written over while the job goes on, and the job writes the model with new weights.
+  job.model = import_sized(options, types, importer::LargeData::Copied);
   if (!train.resume_file.empty()) resume_from_file(job.model, options, types);
   add_loss(job);
   if (job.classes) check_labels(*job.classes, job.samples);

@@ -115,7 +115,7 @@ IntegerProducts packed_products(PrepareContext& context, const Product& p, const
       .call = onednn::make_call(
           dnnl::matmul(primitive), primitive,
           {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, primitive.weights_desc()}, {DNNL_ARG_DST, c}}),
-      .weights = onednn::packed(shifted, given, primitive.weights_desc()),
+      .weights = onednn::packed(context, shifted, given, primitive.weights_desc()),
       .sums = column_sums(p, std::as_const(shifted).data<std::int8_t>()),
       .taken_off = kIsSigned ? 0 : 128,
   };

@@ -5,6 +5,7 @@
 
 #include "executor/kernels/families.h"
 #include "executor/kernels/tools/gives_nothing.h"
+#include "ir/late_tensor.h"
 #include "ir/zero_tensor.h"
 
 namespace podium::kernels {
@@ -52,9 +53,7 @@ bool is_expanded_zero(const ir::Op& op, std::span<const Datum> inputs) {
   return std::all_of(bytes, bytes + given.bytes(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-}  // namespace
-
-std::vector<Datum> evaluate(const ir::Op& op, std::span<const Datum> inputs) {
+std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs) {
   const KernelSpec* kernel = find_kernel(op.spec->domain, op.spec->name);
   if (kernel == nullptr) throw Error("there is no kernel for {}", op.spec->name);
   std::vector<const Datum*> pointers(inputs.size(), nullptr);
@@ -82,6 +81,37 @@ std::vector<Datum> evaluate(const ir::Op& op, std::span<const Datum> inputs) {
   const auto address = reinterpret_cast<std::uintptr_t>(scratch.data());
   run({pointers, outputs, scratch.data() + (64 - address % 64) % 64});
   return results;
+}
+
+// Weights that a product takes transposed, and that may have been packed before (PackedStore).
+bool is_late(const ir::Op& op, std::span<const Datum> inputs) {
+  return op.is("Transpose") && inputs[0].is_tensor() && inputs[0].tensor.type() != DataType::String &&
+         inputs[0].tensor.bytes() >= ir::kLateBytes;
+}
+
+Tensor transposed_late(const ir::Op& op, const Datum& given) {
+  const Datum* const input = &given;
+  const ir::Type type = ir::infer_outputs(op, {&input, 1})[0];
+  return ir::late_tensor(
+      type,
+      [=] {
+        return evaluate_now(op, {&given, 1})[0].tensor;
+      },
+      [=](ir::Digests& digests) {
+        ir::Digester digester;
+        digester.add("Transpose").add(digests.of(given.tensor));
+        const ir::AttributeValue* perm = ir::find_attribute(op, "perm");
+        if (perm == nullptr) return digester.digest();
+        for (std::int64_t axis : std::get<ir::IntList>(*perm)) digester.add(axis);
+        return digester.digest();
+      });
+}
+
+}  // namespace
+
+std::vector<Datum> evaluate(const ir::Op& op, std::span<const Datum> inputs) {
+  if (is_late(op, inputs)) return {transposed_late(op, inputs[0])};
+  return evaluate_now(op, inputs);
 }
 
 }  // namespace podium::kernels

@@ -85,8 +85,7 @@ Wanted wanted_layouts(const Recurrence& s, bool has_initial) {
 }
 
 Tensor packed(std::vector<float> values, const memory::desc& from, const memory::desc& to) {
-  const Dims dims{std::ssize(values)};
-  return onednn::packed(Tensor::of<float>(dims, values), from, to);
+  return onednn::packed(values.data(), from, to);
 }
 
 // Where the weights of one direction are.

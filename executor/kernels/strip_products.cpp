@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "executor/kernels/tools/packed_store.h"
 #include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
@@ -146,6 +147,21 @@ StripWeights strips_of(const MatrixOfFloats& weights, float* memory) {
     for (std::int64_t strip = begin; strip < end; ++strip)
       pack_strip(weights, strip * kStrip, to + strip * weights.inner * kStrip);
   });
+  return strips;
+}
+
+StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights, StripSource source) {
+  const bool is_transposed = source == StripSource::Transposed;
+  StripWeights strips{.inner = weights.dim(is_transposed ? 1 : 0),
+                      .columns = weights.dim(is_transposed ? 0 : 1)};
+  const auto pack = [&] {
+    const auto* at = weights.data<float>();
+    return strips_of(is_transposed ? MatrixOfFloats::transposed(at, strips.inner, strips.columns)
+                                   : MatrixOfFloats::plain(at, strips.inner, strips.columns))
+        .numbers;
+  };
+  strips.numbers = kept(context, {.name = "strips", .from = {&weights}, .sizes = {is_transposed ? 1 : 0}},
+                        ir::Type::tensor(ir::DataType::Float, {strips.strips(), strips.inner, kStrip}), pack);
   return strips;
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ir/tensor.h"
+#include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 
@@ -57,6 +57,10 @@ struct MatrixOfFloats {
 std::int64_t floats_of_strips(std::int64_t inner, std::int64_t columns);
 /// In memory of their own, or in `memory`, which outlives them.
 StripWeights strips_of(const MatrixOfFloats& weights, float* memory = nullptr);
+
+/// The same of weights that are known beforehand, [columns, inner] where they are `transposed`.
+enum class StripSource : std::uint8_t { Plain, Transposed };
+StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights, StripSource source);
 
 /// y = x W + bias + addend. Row-major: x [rows, inner], y and addend [rows, columns] with `row_y` elements
 /// from one row to the next.

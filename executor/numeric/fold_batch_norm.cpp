@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "executor/numeric/rewriter.h"
+#include "ir/late_tensor.h"
 
 namespace podium::numeric {
 
@@ -45,7 +46,7 @@ std::optional<Affine> affine_of(const Rewriter& rewriter, const ir::Op& norm) {
   return affine;
 }
 
-Tensor scaled_weights(const Tensor& weights, const Affine& affine) {
+Tensor scaled(const Tensor& weights, const Affine& affine) {
   Tensor result(ir::DataType::Float, weights.dims());
   const std::int64_t per_channel = weights.size() / weights.dim(0);
   for (std::int64_t i = 0; i < weights.size(); ++i) {
@@ -53,6 +54,20 @@ Tensor scaled_weights(const Tensor& weights, const Affine& affine) {
     result.data<float>()[i] = static_cast<float>(weights.data<float>()[i] * scale);
   }
   return result;
+}
+
+// Weights that were packed before are not read once more (PackedStore).
+Tensor scaled_weights(const Tensor& weights, const Affine& affine) {
+  if (weights.bytes() < ir::kLateBytes) return scaled(weights, affine);
+  return ir::late_tensor(
+      weights.type_and_dims(), [=] { return scaled(weights, affine); },
+      [=](ir::Digests& digests) {
+        return ir::Digester()
+            .add("scaled by channel")
+            .add(digests.of(weights))
+            .add(std::as_bytes(std::span(affine.scale)))
+            .digest();
+      });
 }
 
 Tensor shifted_bias(const Tensor* bias, const Affine& affine) {

@@ -171,6 +171,7 @@ struct PreparedBlock::State {
     // A kernel may prepare a body when it runs: the task has moved by then, its op has not.
     context.body_preparer = [this, op = task.op](const Graph& body) { return body_runner(*op, body); };
     context.seed = options.seed;
+    context.packed_store = options.packed.get();
     if (kernels::gives_nothing(*task.op, context.output_types)) {
       task.run = [](const kernels::RunContext&) {};
       return;
@@ -204,6 +205,7 @@ void PreparedBlock::State::release_copied(const Op& op, ir::IdMap<ValueId, int>&
     const ValueId id = op.inputs[i];
     if (!id.valid() || !graph.is_constant(id) || !kernels::has_own_copy(op, i)) continue;
     if (--readers[id] > 0) continue;
+    if (const ir::NumberSource* source = graph[id].constant->source()) source->leave_memory();
     graph[id].constant.reset();
     datum(id) = Datum();
   }

@@ -17,6 +17,7 @@ struct PrepareOptions {
   std::uint64_t seed = 0;  ///< for random ops without a seed of their own
   int threads = 0;         ///< that a kernel may use; 0: as many as OpenMP gives
   bool fuse = true;        ///< rewrite the graph for speed; without, every op has its own kernel
+  std::shared_ptr<kernels::PackedStore> packed = {};  ///< keeps packed weights; absent: nobody does
   /// An engine calls it between the waves of a run, on the thread that runs; what it throws ends the run.
   std::function<void()> between_waves = {};
   /// Called after each op of a block has run, with the seconds that it took, on the thread that ran it:

@@ -164,6 +164,9 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   // Before the graph is cut over as many devices as a file may ask for.
   const DeviceGroups groups = device_groups(model, checked.strategy);
   if (groups.named() > 1) check_processors(checked.strategy, groups.named(), checked.device);
+  const EngineCache& cache = checked.strategy.cache;
+  if (cache.enabled && !checked.estimates)
+    checked.prepare.packed = checked.packed = open_packed_files(cache.path);
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) require_sizes(model);
   if (task == Task::Training || !options.optimized) {
@@ -246,6 +249,8 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   if (checked.estimates || (compiled.timeline && !compiled.timeline->fits())) return compiled;
   if (checked.events) compiled.described = without_numbers(compiled.lowered);
   compiled.engine = std::make_unique<numeric::Engine>(std::move(compiled.lowered), checked.prepare);
+  if (checked.packed && !checked.packed->trouble().empty())
+    checked.notes.push_back(fmt::format("packed weights are not all kept: {}", checked.packed->trouble()));
   for (const auto& [name, value] : weights.values) {
     if (compiled.store.contains(name)) compiled.store.set(*compiled.engine, name, value);
   }

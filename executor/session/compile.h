@@ -18,6 +18,7 @@
 #include "executor/schedule/bounds.h"
 #include "executor/session/check_options.h"
 #include "executor/session/clock.h"
+#include "executor/session/packed_files.h"
 #include "executor/session/read_options.h"
 #include "executor/session/session.h"
 #include "executor/session/variable_store.h"
@@ -38,6 +39,7 @@ struct CheckedOptions {
   bool bounds = true;      ///< finds bounds of pipelines
   bool watches = false;
   numeric::PrepareOptions prepare = {};
+  std::shared_ptr<PackedFiles> packed = {};  ///< also of `prepare`; absent: no cache
 };
 
 /// Error for options that are illegal or that the model's annotations do not fit, and for a weight without

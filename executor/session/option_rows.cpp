@@ -254,6 +254,20 @@ constexpr Access<Strategy> kPrefetch{
         },
     .write = [](const Strategy& strategy) { return json(strategy.host_streams.prefetch == Prefetch::On); }};
 
+constexpr Access<Strategy> kEngineCaching{
+    .read = [](Strategy& strategy, const Place& place) { strategy.cache.enabled = truth_of(place); },
+    .write = [](const Strategy& strategy) { return json(strategy.cache.enabled); }};
+
+constexpr Access<Strategy> kCachePath{
+    .read =
+        [](Strategy& strategy, const Place& place) {
+          if (!place.value.is_string() || place.value == "") place.refuse("a folder");
+          strategy.cache.path = place.value.get<std::string>();
+        },
+    .write = [](const Strategy& strategy) { return json(strategy.cache.path); },
+    .reset = [](Strategy& strategy) { strategy.cache = {}; },
+    .value = FlagValue::Text};
+
 constexpr Access<Strategy> kBufferingDepth{
     .read =
         [](Strategy& strategy, const Place& place) {
@@ -502,6 +516,12 @@ constexpr std::array kRows = std::to_array<Row<Strategy>>({
     {"anchors", kAnchors},
     {"constantWeights", access::truth<&Strategy::constant_weights>},
     {"updatableNamedBuffers", kUpdatableBuffers},
+    {"enableEngineCaching", kEngineCaching},
+    {"cachePath",
+     kCachePath,
+     {"cache",
+      "DIR that keeps packed weights: who runs the model next maps them instead of packing them again",
+      "/enableEngineCaching"}},
 });
 
 }  // namespace

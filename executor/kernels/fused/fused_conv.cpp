@@ -63,13 +63,14 @@ PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& pl
   };
   const auto primitive =
       make(layout == WeightLayout::Packed ? onednn::any(plan.weights) : given, plan.post_ops);
-  PackedCall kernel{.call = call(primitive),
-                    .weights = layout == WeightLayout::Packed
-                                   ? onednn::packed(*context.constant(1), given, primitive.weights_desc())
-                                   : *context.constant(1),
-                    .has_bias = !plan.bias.is_zero(),
-                    .has_residual = plan.has_residual,
-                    .clamp = plan.clamp};
+  PackedCall kernel{
+      .call = call(primitive),
+      .weights = layout == WeightLayout::Packed
+                     ? onednn::packed(context, *context.constant(1), given, primitive.weights_desc())
+                     : *context.constant(1),
+      .has_bias = !plan.bias.is_zero(),
+      .has_residual = plan.has_residual,
+      .clamp = plan.clamp};
   if (plan.clamp && !plan.has_residual) {  // the sum has overwritten the residual
     dnnl::post_ops post_ops = plan.post_ops;
     plan.clamp->append_to(post_ops);

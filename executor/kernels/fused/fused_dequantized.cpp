@@ -8,6 +8,7 @@
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/strip_products.h"
 #include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/packed_store.h"
 #include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
@@ -59,7 +60,6 @@ class Packer {
       shift_ = to_.bits == 8 ? -128.0F : 8.0F;
       flipped_ = to_.bits == 8 ? 0x80 : 0x08;
     }
-    weights_ = static_cast<const std::uint8_t*>(weights.raw());
     row_step_ = transposed ? 1 : to_.columns;
     column_step_ = transposed ? to_.inner : 1;
     to_.unit = unit_below(*context.constant(2));
@@ -68,18 +68,32 @@ class Packer {
         of_groups(context.has_input(3) ? context.constant(3) : nullptr, transposed, to_.groups, to_.columns);
   }
 
-  void pack() {
+  void pack(const PrepareContext& context) {
+    const Tensor& weights = *context.constant(1);
     const std::int64_t strips = to_.strips();
-    to_.numbers = Tensor(ir::DataType::Uint8, {strips, to_.inner, to_.bytes_of_row()});
     to_.scales = Tensor(ir::DataType::Float, {strips, to_.groups, kStrip});
     to_.zero_points = Tensor(ir::DataType::Float, {strips, to_.groups, kStrip});
-    parallel_ranges(strips, to_.inner * kStrip, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t strip = begin; strip < end; ++strip) pack_strip(strip);
+    parallel_ranges(strips, to_.groups * kStrip, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t strip = begin; strip < end; ++strip) pack_scales(strip);
     });
+    const ir::Type type = ir::Type::tensor(ir::DataType::Uint8, {strips, to_.inner, to_.bytes_of_row()});
+    to_.numbers = kept(context, {.name = "strips of few bits", .from = {&weights}, .sizes = {row_step_}},
+                       type, [&] { return packed_numbers(weights, type); });
   }
 
  private:
-  void pack_strip(std::int64_t strip) {
+  Tensor packed_numbers(const Tensor& weights, const ir::Type& type) const {
+    Tensor numbers(type.element, type.dims);
+    const auto* from = static_cast<const std::uint8_t*>(weights.raw());
+    auto* to = static_cast<std::uint8_t*>(numbers.raw());
+    parallel_ranges(to_.strips(), to_.inner * kStrip, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t strip = begin; strip < end; ++strip)
+        pack_strip(from, strip, to + strip * to_.inner * to_.bytes_of_row());
+    });
+    return numbers;
+  }
+
+  void pack_scales(std::int64_t strip) {
     const std::int64_t first = strip * kStrip;
     const std::int64_t count = std::min(kStrip, to_.columns - first);
     const std::int64_t at = strip * to_.groups * kStrip;
@@ -92,11 +106,16 @@ class Packer {
             is_there ? zeros_.at(group, first + j) + shift_ : 0.0F;
       }
     }
-    auto* to = static_cast<std::uint8_t*>(to_.numbers.raw()) + strip * to_.inner * to_.bytes_of_row();
+  }
+
+  // `from`: a byte each, of four bits too.
+  void pack_strip(const std::uint8_t* from, std::int64_t strip, std::uint8_t* to) const {
+    const std::int64_t first = strip * kStrip;
+    const std::int64_t count = std::min(kStrip, to_.columns - first);
     for (std::int64_t row = 0; row < to_.inner; ++row, to += to_.bytes_of_row()) {
       std::array<std::uint8_t, kStrip> codes{};
       for (std::int64_t j = 0; j < count; ++j)
-        codes[j] = weights_[row * row_step_ + (first + j) * column_step_] ^ flipped_;
+        codes[j] = from[row * row_step_ + (first + j) * column_step_] ^ flipped_;
       if (to_.bits == 8) {
         std::ranges::copy(codes, to);
       } else {
@@ -107,7 +126,6 @@ class Packer {
   }
 
   StripWeights& to_;
-  const std::uint8_t* weights_ = nullptr;  // a byte each, of four bits too
   std::int64_t row_step_ = 0;
   std::int64_t column_step_ = 0;
   PerGroup scales_;
@@ -122,7 +140,7 @@ PreparedKernel prepare_dequantized_matmul(PrepareContext& context) {
   for (std::size_t i = 1; i < 4; ++i)
     IR_CHECK(!context.has_input(i) || context.constant(i), "weights of a fused product are not constant");
   StripWeights weights;
-  Packer(context, weights).pack();
+  Packer(context, weights).pack(context);
   const std::int64_t rows = context.input(0).element_count() / weights.inner;
   return [rows, weights = std::move(weights)](const RunContext& run) {
     multiply_strips(weights, {.x = run.input(0).data<float>(),

@@ -44,9 +44,8 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   const std::int64_t rows = context.input(0).element_count() / inner;
   // Most of a single strip would be filled up.
   if (rows <= kMostStripRows && columns >= kStrip / 2) {
-    const float* numbers = context.constant(1)->data<float>();
-    return StripCall{.weights = strips_of(transposed ? MatrixOfFloats::transposed(numbers, inner, columns)
-                                                     : MatrixOfFloats::plain(numbers, inner, columns)),
+    return StripCall{.weights = strips_of(context, *context.constant(1),
+                                          transposed ? StripSource::Transposed : StripSource::Plain),
                      .rows = rows,
                      .clamp = clamp_of(context),
                      .activation = activation_call(onednn::plain({rows, columns}), context)};
@@ -76,7 +75,7 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
                               {DNNL_ARG_DST, y}});
   };
   const auto primitive = make(onednn::any({inner, columns}));
-  kernel.weights = onednn::packed(*context.constant(1), weights, primitive.weights_desc());
+  kernel.weights = onednn::packed(context, *context.constant(1), weights, primitive.weights_desc());
   kernel.call = call(primitive);
   if (kernel.clamp && !kernel.has_residual) {  // the sum has overwritten the residual
     kernel.clamp->append_to(post_ops);

@@ -85,9 +85,9 @@ PreparedKernel prepare_patches(PrepareContext& context) {
                                    {DNNL_ARG_BIAS, bias},
                                    {DNNL_ARG_DST, y}});
   for (std::int64_t row = 0; row < w[2]; ++row) {
-    kernel.rows.push_back(
-        {.weights = onednn::packed(weights_of_row(*weights, row), onednn::plain(b), primitive.weights_desc()),
-         .offset = row * row_of_y});
+    kernel.rows.push_back({.weights = onednn::packed(context, weights_of_row(*weights, row), onednn::plain(b),
+                                                     primitive.weights_desc()),
+                           .offset = row * row_of_y});
   }
   context.need_scratch(primitive.scratchpad_desc().get_size());
   return kernel;

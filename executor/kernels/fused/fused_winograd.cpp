@@ -93,23 +93,23 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
   const std::size_t y_at = x_at + onednn::aligned(x.get_size());
   PreparedKernel direct = prepare_direct(context, plan, WeightLayout::AsGiven);
   context.need_scratch(std::max(context.scratch_bytes, y_at + y.get_size()));
-  return Winograd{
-      .direct = std::move(direct),
-      .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
-                                {{DNNL_ARG_SRC, x},
-                                 {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
-                                 {DNNL_ARG_BIAS, plan.bias},
-                                 {DNNL_ARG_DST, y}}),
-      .bring = reorder(onednn::channels_last(plan.x), x),
-      .bring_residual = reorder(onednn::channels_last(plan.y), y),
-      .give = reorder(y, onednn::channels_last(plan.y)),
-      .weights = onednn::packed(*context.constant(1), onednn::plain(plan.weights), primitive.weights_desc()),
-      .has_bias = !plan.bias.is_zero(),
-      .has_residual = plan.has_residual,
-      .clamp = plan.clamp.value_or(kNoClamp),
-      .x_at = x_at,
-      .y_at = y_at,
-      .y_elements = y.get_size() / sizeof(float)};
+  return Winograd{.direct = std::move(direct),
+                  .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
+                                            {{DNNL_ARG_SRC, x},
+                                             {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                                             {DNNL_ARG_BIAS, plan.bias},
+                                             {DNNL_ARG_DST, y}}),
+                  .bring = reorder(onednn::channels_last(plan.x), x),
+                  .bring_residual = reorder(onednn::channels_last(plan.y), y),
+                  .give = reorder(y, onednn::channels_last(plan.y)),
+                  .weights = onednn::packed(context, *context.constant(1), onednn::plain(plan.weights),
+                                            primitive.weights_desc()),
+                  .has_bias = !plan.bias.is_zero(),
+                  .has_residual = plan.has_residual,
+                  .clamp = plan.clamp.value_or(kNoClamp),
+                  .x_at = x_at,
+                  .y_at = y_at,
+                  .y_elements = y.get_size() / sizeof(float)};
 }
 
 }  // namespace podium::kernels

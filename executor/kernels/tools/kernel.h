@@ -48,6 +48,8 @@ using PreparedKernel = std::function<void(const RunContext&)>;
 /// returns an input unchanged, the memory of the input.
 using BodyRunner = std::function<std::vector<Datum>(std::span<const Datum>)>;
 
+class PackedStore;  // packed_store.h
+
 /// The information from which a kernel is prepared. Types of tensor inputs are static: when a shape is known
 /// only at run time, the engine prepares then. Output types are static unless only data decides them.
 class PrepareContext : public ir::TypedOp {
@@ -63,7 +65,8 @@ class PrepareContext : public ir::TypedOp {
 
   std::size_t scratch_bytes = 0;
   std::function<BodyRunner(const ir::Graph&)> body_preparer;
-  std::uint64_t seed = 0;  ///< for random ops without a seed of their own
+  std::uint64_t seed = 0;               ///< for random ops without a seed of their own
+  PackedStore* packed_store = nullptr;  ///< outlives the preparation; absent: packed weights are not kept
 };
 
 struct KernelSpec {

@@ -1,3 +1,6 @@
+// oneDNN's memory descriptions, weights brought into its layouts, and calls of its primitives. Its memory
+// objects cannot be shared by two runs at once: a Call has one set of them, and a run that finds it busy
+// makes its own.
 #include "executor/kernels/tools/onednn.h"
 
 #include <sys/mman.h>
@@ -101,15 +104,31 @@ Tensor streamed_bytes(std::size_t bytes) {
 
 }  // namespace
 
-Tensor packed(const Tensor& weights, const memory::desc& from, const memory::desc& to) {
+Tensor packed(const void* numbers, const memory::desc& from, const memory::desc& to) {
   Tensor result = streamed_bytes(to.get_size());
   check_room_for_code();
-  memory source(from, cpu(), const_cast<void*>(weights.raw()));
+  memory source(from, cpu(), const_cast<void*>(numbers));
   memory target(to, cpu(), result.raw());
   dnnl::reorder(source, target).execute(stream(), source, target);
   stream().wait();
   check_room_for_code();  // the first run of a primitive starts threads, whose stacks take memory too
   return result;
+}
+
+Tensor packed(const PrepareContext& context, const Tensor& weights, const memory::desc& from,
+              const memory::desc& to) {
+  std::vector<std::byte> layout;
+  for (const memory::desc* one : {&from, &to}) {
+    const auto bytes = bytes_of(*one);
+    layout.insert(layout.end(), bytes.begin(), bytes.end());
+  }
+  return kept(context, {.name = "oneDNN", .from = {&weights}, .layout = layout},
+              ir::Type::tensor(DataType::Uint8, {static_cast<std::int64_t>(to.get_size())}),
+              [&] { return packed(weights.raw(), from, to); });
+}
+
+std::span<const std::byte> bytes_of(const memory::desc& layout) {
+  return std::as_bytes(std::span(&layout.data, 1));
 }
 
 Call::Call(dnnl::primitive primitive, std::vector<std::pair<int, memory::desc>> arguments)

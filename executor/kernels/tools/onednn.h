@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/kernels/tools/kernel.h"
+#include "executor/kernels/tools/packed_store.h"
 #include "ir/ops/window.h"
 
 namespace podium::kernels::onednn {
@@ -44,8 +44,15 @@ void check_room_for_code();
 /// the primitive's code.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
 
-/// A copy of `weights`, which `from` describes, in the layout `to`. Error where no room for code is left.
-Tensor packed(const Tensor& weights, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+/// A copy of numbers, which `from` describes, in the layout `to`. Error where no room for code is left.
+Tensor packed(const void* numbers, const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+
+/// The same of weights that are known beforehand, once on a machine where the context has a store.
+Tensor packed(const PrepareContext& context, const Tensor& weights, const dnnl::memory::desc& from,
+              const dnnl::memory::desc& to);
+
+/// The bytes of a layout's description, by which it is known again.
+std::span<const std::byte> bytes_of(const dnnl::memory::desc& layout);
 
 /// A primitive with its memory objects. May be called from several threads at once.
 class Call {

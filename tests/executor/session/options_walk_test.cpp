@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include "ir/passes/set_precision.h"
 #include "tests/support/device_configurations.h"
 #include "tests/support/refusal.h"
+#include "tests/support/run_program.h"
 #include "tests/support/run_text.h"
 
 namespace podium::options_walk {
@@ -128,6 +130,7 @@ struct Seen {
   std::vector<std::int64_t> memory;
   double seconds = 0;
   Notes notes;
+  bool has_cache = false;
 };
 
 void describe(const executor::Program& program, Seen& seen) {
@@ -154,12 +157,18 @@ void describe(const executor::Program& program, Seen& seen) {
   }
 }
 
+// Folders in which sessions of the walk keep what they pack.
+const testing::TemporaryFolder& caches() {
+  static const testing::TemporaryFolder kFolder;
+  return kFolder;
+}
+
 Seen see(const WalkModel& model, const json& options) {
   Seen seen;
   SessionOptions session{.strategy = read_option_document(options, "o", seen.notes),
                          .device = *device::find_preset("ipu-pod16"),
                          .clock = true,
-                         .estimate = true};
+                         .estimate = !options.contains("cachePath")};
   importer::Model imported = model.is_bytes ? importer::import_bytes(model.text)
                                             : importer::import_text(testing::model_text(model.text));
   if (model.precision == ir::DataType::Float16) ir::set_precision(imported.graph, model.precision);
@@ -183,15 +192,18 @@ Seen see(const WalkModel& model, const json& options) {
       asked.optimizer.loss_scaling = {.value = 8, .constant = false};
     take(TrainingSession(std::move(imported), asked));
   }
+  seen.has_cache = std::filesystem::exists(caches().file("now"));
+  std::filesystem::remove_all(caches().file("now"));
   return seen;
 }
 
-enum class Outcome : std::uint8_t { Silent, Program, Memory, Clock, Noted, Refused };
+enum class Outcome : std::uint8_t { Silent, Program, Memory, Clock, Cache, Noted, Refused };
 
 Outcome compare(const Seen& before, const Seen& after, std::string_view name) {
   if (before.program != after.program) return Outcome::Program;
   if (before.memory != after.memory) return Outcome::Memory;
   if (before.seconds != after.seconds) return Outcome::Clock;
+  if (before.has_cache != after.has_cache) return Outcome::Cache;
   const bool is_noted = std::ranges::any_of(
       after.notes, [&](const std::string& note) { return note.find(name) != std::string::npos; });
   return is_noted ? Outcome::Noted : Outcome::Silent;
@@ -220,7 +232,7 @@ class Counts {
   void note(const std::string& what, Outcome outcome, Outcome expected) {
     ++counts_[outcome];
     EXPECT_NE(outcome, Outcome::Silent) << what << " does nothing and no note says so";
-    const bool acts = outcome == Outcome::Program || outcome == Outcome::Memory || outcome == Outcome::Clock;
+    const bool acts = outcome != Outcome::Silent && outcome != Outcome::Noted && outcome != Outcome::Refused;
     if (expected == Outcome::Silent) {
       EXPECT_TRUE(acts) << what << " is " << (outcome == Outcome::Noted ? "noted" : "refused");
     } else {
@@ -228,9 +240,10 @@ class Counts {
     }
   }
   void print(std::string_view what) {
-    std::cout << fmt::format("{}: {} change the Program, {} memory, {} the clock, {} are noted, {} refused\n",
-                             what, counts_[Outcome::Program], counts_[Outcome::Memory],
-                             counts_[Outcome::Clock], counts_[Outcome::Noted], counts_[Outcome::Refused]);
+    std::cout << fmt::format(
+        "{}: {} change the Program, {} memory, {} the clock, {} a folder, {} are noted, {} refused\n", what,
+        counts_[Outcome::Program], counts_[Outcome::Memory], counts_[Outcome::Clock], counts_[Outcome::Cache],
+        counts_[Outcome::Noted], counts_[Outcome::Refused]);
   }
 
  private:
@@ -314,6 +327,9 @@ void add_plain(Walks& walks) {
   add("groupNormStridedChannelGrouping", groups(), json::object(), true);
   add("constantWeights", inference(), json::object(), false);
   add("updatableNamedBuffers", inference(), json::object(), {"w1"});
+  add("enableEngineCaching", inference(), {{"cachePath", caches().file("now")}}, true);
+  add("cachePath", inference(), {{"enableEngineCaching", true}, {"cachePath", caches().file("other")}},
+      caches().file("now"));
 }
 
 void add_nested(Walks& walks) {

@@ -1,0 +1,18 @@
+// Tensors that are computed from others once somebody reads them.
+#pragma once
+
+#include <functional>
+
+#include "ir/tensor.h"
+
+namespace podium::ir {
+
+/// A tensor of fewer bytes is not worth being late.
+inline constexpr std::size_t kLateBytes = std::size_t{64} << 10;
+
+/// A tensor of this type with the numbers of the one that `make` gives, which is asked when they are read
+/// first. `digest` is of all that they follow from, and asked before that at most. Both are let go of then,
+/// with what they hold. Error when the size does not fit memory.
+Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function<Digest(Digests&)> digest);
+
+}  // namespace podium::ir

@@ -1,0 +1,78 @@
+#include "ir/late_tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace podium::ir {
+namespace {
+
+const Type kPair = Type::tensor(DataType::Float, {2});
+
+Digest no_digest(Digests& /*digests*/) { return {}; }
+
+TEST(ALateTensor, IsMadeOnceWhenItIsReadFirst) {
+  int times_made = 0;
+  const Tensor late = late_tensor(
+      kPair,
+      [&] {
+        return ++times_made, Tensor::of<float>({2}, {3, 4});
+      },
+      no_digest);
+  const Tensor copy = late;
+  const Tensor other_shape = late.reshaped({2, 1});
+  EXPECT_EQ(late.type_and_dims(), kPair);
+  EXPECT_EQ(late.bytes(), 8);
+  EXPECT_EQ(times_made, 0);
+  EXPECT_EQ(copy.data<float>()[1], 4);
+  EXPECT_EQ(late.data<float>()[0], 3);
+  EXPECT_EQ(other_shape.data<float>(), late.data<float>());
+  EXPECT_EQ(times_made, 1);
+}
+
+TEST(ALateTensor, IsMadeOnceForSeveralThreads) {
+  std::atomic<int> times_made = 0;
+  const Tensor late = late_tensor(
+      kPair,
+      [&] {
+        return ++times_made, Tensor::of<float>({2}, {3, 4});
+      },
+      no_digest);
+  std::vector<const void*> seen(4);
+  std::vector<std::thread> threads;
+  for (const void*& one : seen) threads.emplace_back([&] { one = late.raw(); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(times_made, 1);
+  EXPECT_EQ(seen, std::vector<const void*>(4, late.raw()));
+}
+
+TEST(ALateTensor, LetsGoOfWhatItWasMadeFrom) {
+  auto from = std::make_shared<Tensor>(Tensor::of<float>({2}, {3, 4}));
+  const std::weak_ptr<Tensor> held = from;
+  const Tensor late = late_tensor(
+      kPair, [from] { return from->clone(); }, [from](Digests& digests) { return digests.of(*from); });
+  from.reset();
+  EXPECT_FALSE(held.expired());
+  late.raw();
+  EXPECT_TRUE(held.expired());
+}
+
+TEST(ALateTensor, IsToldFromOthersWithoutItsNumbers) {
+  const auto fails = []() -> Tensor { throw Error("made"); };
+  const Tensor late = late_tensor(kPair, fails, no_digest);
+  const Tensor copy = late;
+  EXPECT_EQ(copy.memory_id(), late.memory_id());
+  EXPECT_NE(late_tensor(kPair, fails, no_digest).memory_id(), late.memory_id());
+}
+
+TEST(ALateTensor, ThatDoesNotFitMemoryIsRefusedAtOnce) {
+  EXPECT_THROW(late_tensor(
+                   Type::tensor(DataType::Float, {std::int64_t{1} << 45}),
+                   [] { return Tensor::of<float>({1}, {0}); }, no_digest),
+               Error);
+}
+
+}  // namespace
+}  // namespace podium::ir
