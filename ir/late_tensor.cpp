@@ -8,8 +8,11 @@ namespace {
 
 class Computed : public NumberSource {
  public:
-  Computed(std::function<Tensor()> make, std::function<Digest(Digests&)> digest)
-      : make_(std::move(make)), digest_(std::move(digest)) {}
+  Computed(std::function<Tensor()> make, std::function<Digest(Digests&)> digest,
+           std::shared_ptr<const KnownOp> from)
+      : make_(std::move(make)), digest_(std::move(digest)), from_(std::move(from)) {}
+
+  const KnownOp* from() const { return from_.get(); }
 
   const void* numbers() const override {
     const std::lock_guard lock(mutex_);
@@ -31,13 +34,20 @@ class Computed : public NumberSource {
   mutable std::function<Tensor()> make_;
   mutable std::function<Digest(Digests&)> digest_;
   mutable Tensor made_;
+  std::shared_ptr<const KnownOp> from_;
 };
 
 }  // namespace
 
-Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function<Digest(Digests&)> digest) {
+Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function<Digest(Digests&)> digest,
+                   std::shared_ptr<const KnownOp> from) {
   return Tensor::late(type.element, type.dims,
-                      std::make_shared<const Computed>(std::move(make), std::move(digest)));
+                      std::make_shared<const Computed>(std::move(make), std::move(digest), std::move(from)));
+}
+
+const KnownOp* made_by(const Tensor& tensor) {
+  const auto* computed = dynamic_cast<const Computed*>(tensor.source());
+  return computed == nullptr ? nullptr : computed->from();
 }
 
 }  // namespace podium::ir

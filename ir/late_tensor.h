@@ -2,17 +2,29 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <vector>
 
-#include "ir/tensor.h"
+#include "ir/graph.h"
 
 namespace podium::ir {
 
 /// A tensor of fewer bytes is not worth being late.
 inline constexpr std::size_t kLateBytes = std::size_t{64} << 10;
 
+/// An op and the tensors that it was given; undefined: left out.
+struct KnownOp {
+  Op op;
+  std::vector<Tensor> inputs;
+};
+
 /// A tensor of this type with the numbers of the one that `make` gives, which is asked when they are read
 /// first. `digest` is of all that they follow from, and asked before that at most. Both are let go of then,
-/// with what they hold. Error when the size does not fit memory.
-Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function<Digest(Digests&)> digest);
+/// with what they hold; `from` stays known. Error when the size does not fit memory.
+Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function<Digest(Digests&)> digest,
+                   std::shared_ptr<const KnownOp> from = nullptr);
+
+/// The `from` of such a tensor; nullptr for any other.
+const KnownOp* made_by(const Tensor& tensor);
 
 }  // namespace podium::ir

@@ -53,9 +53,13 @@ bool is_expanded_zero(const ir::Op& op, std::span<const Datum> inputs) {
   return std::all_of(bytes, bytes + given.bytes(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs) {
+const KernelSpec& kernel_of(const ir::Op& op) {
   const KernelSpec* kernel = find_kernel(op.spec->domain, op.spec->name);
   if (kernel == nullptr) throw Error("there is no kernel for {}", op.spec->name);
+  return *kernel;
+}
+
+PrepareContext context_of(const ir::Op& op, std::span<const Datum> inputs) {
   std::vector<const Datum*> pointers(inputs.size(), nullptr);
   PrepareContext context(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -64,9 +68,19 @@ std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs)
     context.constants.push_back(inputs[i].is_tensor() ? &inputs[i].tensor : nullptr);
   }
   context.output_types = ir::infer_outputs(op, pointers);
+  return context;
+}
+
+std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs) {
+  const KernelSpec& kernel = kernel_of(op);
+  PrepareContext context = context_of(op, inputs);
   if (const ir::Type& type = context.output_types[0]; is_expanded_zero(op, inputs) && type.is_static())
     return {Datum(ir::zeros(type.element, type.dims))};
 
+  std::vector<const Datum*> pointers(inputs.size(), nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (op.inputs[i].valid()) pointers[i] = &inputs[i];
+  }
   std::vector<Datum> results(op.outputs.size());
   std::vector<Datum*> outputs(op.outputs.size(), nullptr);
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -76,41 +90,59 @@ std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs)
     outputs[i] = &results[i];
   }
   if (gives_nothing(op, context.output_types)) return results;
-  const PreparedKernel run = kernel->prepare(context);
+  const PreparedKernel run = kernel.prepare(context);
   std::vector<std::byte> scratch(context.scratch_bytes + 64);
   const auto address = reinterpret_cast<std::uintptr_t>(scratch.data());
   run({pointers, outputs, scratch.data() + (64 - address % 64) % 64});
   return results;
 }
 
-// Weights that a product takes transposed, and that may have been packed before (PackedStore).
+// Weights that a product takes transposed, and that may have been packed before (PackedStore), or of few
+// bits, which a product of a few rows takes as they are.
 bool is_late(const ir::Op& op, std::span<const Datum> inputs) {
-  return op.is("Transpose") && inputs[0].is_tensor() && inputs[0].tensor.type() != DataType::String &&
-         inputs[0].tensor.bytes() >= ir::kLateBytes;
+  if (!op.is("Transpose") && !op.is("DequantizeLinear")) return false;
+  const auto is_number = [](const Datum& input) {
+    return input.is_tensor() && input.tensor.type() != DataType::String;
+  };
+  return std::ranges::all_of(inputs, is_number) &&
+         inputs[0].tensor.size() >= static_cast<std::int64_t>(ir::kLateBytes / sizeof(float));
 }
 
-Tensor transposed_late(const ir::Op& op, const Datum& given) {
-  const Datum* const input = &given;
-  const ir::Type type = ir::infer_outputs(op, {&input, 1})[0];
+ir::Digest digest_of(const ir::Op& op, std::span<const Datum> inputs, ir::Digests& digests) {
+  ir::Digester digester;
+  digester.add(op.spec->name);
+  for (const ir::Attribute& attribute : op.attributes) {
+    digester.add(attribute.name);
+    if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) digester.add(*number);
+    if (const auto* list = std::get_if<ir::IntList>(&attribute.value)) {
+      for (std::int64_t number : *list) digester.add(number);
+    }
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (op.inputs[i].valid()) digester.add(static_cast<std::int64_t>(i)).add(digests.of(inputs[i].tensor));
+  }
+  return digester.digest();
+}
+
+// What the kernel refuses, it refuses at once.
+Tensor late_result(const ir::Op& op, std::span<const Datum> given) {
+  const std::vector<Datum> inputs(given.begin(), given.end());
+  PrepareContext context = context_of(op, inputs);
+  kernel_of(op).prepare(context);
+  std::shared_ptr<ir::KnownOp> from;
+  if (op.is("DequantizeLinear")) {
+    from = std::make_shared<ir::KnownOp>(ir::KnownOp{.op = op, .inputs = {}});
+    for (const Datum& input : inputs) from->inputs.push_back(input.tensor);
+  }
   return ir::late_tensor(
-      type,
-      [=] {
-        return evaluate_now(op, {&given, 1})[0].tensor;
-      },
-      [=](ir::Digests& digests) {
-        ir::Digester digester;
-        digester.add("Transpose").add(digests.of(given.tensor));
-        const ir::AttributeValue* perm = ir::find_attribute(op, "perm");
-        if (perm == nullptr) return digester.digest();
-        for (std::int64_t axis : std::get<ir::IntList>(*perm)) digester.add(axis);
-        return digester.digest();
-      });
+      context.output_types[0], [=] { return evaluate_now(op, inputs)[0].tensor; },
+      [=](ir::Digests& digests) { return digest_of(op, inputs, digests); }, from);
 }
 
 }  // namespace
 
 std::vector<Datum> evaluate(const ir::Op& op, std::span<const Datum> inputs) {
-  if (is_late(op, inputs)) return {transposed_late(op, inputs[0])};
+  if (is_late(op, inputs)) return {late_result(op, inputs)};
   return evaluate_now(op, inputs);
 }
 

@@ -3,7 +3,12 @@
 // group.
 #include "executor/kernels/strip_products.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "executor/kernels/tools/packed_store.h"
@@ -12,47 +17,81 @@
 namespace podium::kernels {
 namespace {
 
-// Of weights of few bits in one strip.
-struct Group {
-  const float* scale = nullptr;
-  const float* zero = nullptr;
-};
+#if defined(__AVX512F__)
+constexpr std::int64_t kLanes = 16;
+#else
+constexpr std::int64_t kLanes = 8;
+#endif
+constexpr std::int64_t kParts = kStrip / kLanes;
+using FloatLanes [[gnu::vector_size(kLanes * sizeof(float))]] = float;
+using WordLanes [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
 
-// One row of a strip of few bits, less its zero points.
+// The compiler widens bytes in two steps, with twice as many shuffles as the one that there is for it.
+WordLanes signed_bytes(const std::uint8_t* from) {
+#if defined(__AVX512F__)
+  constexpr __mmask16 kAll = 0xFFFF;
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return reinterpret_cast<WordLanes>(_mm512_maskz_cvtepi8_epi32(kAll, bytes));
+#elif defined(__AVX2__)
+  return reinterpret_cast<WordLanes>(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#else
+  WordLanes words;
+  for (std::int64_t j = 0; j < kLanes; ++j) words[j] = static_cast<std::int8_t>(from[j]);
+  return words;
+#endif
+}
+
+// Codes of 4 bits: part `part` of a row has those of the low halves of its bytes, or of the high ones.
 template <int kBits>
-void widen(const std::uint8_t* row, const float* zero, float* wide) {
-  if constexpr (kBits == 8) {
-#pragma omp simd
-    for (std::int64_t j = 0; j < kStrip; ++j)
-      wide[j] = static_cast<float>(static_cast<std::int8_t>(row[j])) - zero[j];
-  } else {
-    constexpr std::int64_t kHalf = kStrip / 2;
-#pragma omp simd
-    for (std::int64_t j = 0; j < kHalf; ++j) wide[j] = static_cast<float>(row[j] & 15) - zero[j];
-#pragma omp simd
-    for (std::int64_t j = 0; j < kHalf; ++j)
-      wide[kHalf + j] = static_cast<float>(row[j] >> 4) - zero[kHalf + j];
+WordLanes codes_of(const std::uint8_t* row, std::int64_t part) {
+  constexpr std::int64_t kPartsOfAHalf = kParts / 2;
+  const bool is_high = kBits == 4 && part >= kPartsOfAHalf;
+  const WordLanes words = signed_bytes(row + (is_high ? part - kPartsOfAHalf : part) * kLanes);
+  if constexpr (kBits == 8) return words;
+  return is_high ? (words >> 4) & 15 : words & 15;
+}
+
+// Part `part` of a row of a strip, less its zero points, if there are any.
+template <int kBits, bool kHasZeros>
+FloatLanes widened(const std::uint8_t* row, const float* zero, std::int64_t part) {
+  FloatLanes wide;
+  if constexpr (kBits == 32) {
+    std::memcpy(&wide, row + part * sizeof wide, sizeof wide);
+    return wide;
   }
+  wide = __builtin_convertvector(codes_of<kBits>(row, part), FloatLanes);
+  if constexpr (kHasZeros) {
+    FloatLanes taken_off;
+    std::memcpy(&taken_off, zero + part * kLanes, sizeof taken_off);
+    wide -= taken_off;
+  }
+  return wide;
 }
 
 // Adds to `sum` the products of rows [first, last) of a strip.
-template <int kBits, int kRows>
+template <int kBits, bool kHasZeros, int kRows>
 void add_products(const std::uint8_t* strip, const float* zero, const float* x, std::int64_t inner,
-                  std::int64_t first, std::int64_t last, float unit, float (&sum)[kRows][kStrip]) {
+                  std::int64_t first, std::int64_t last, float unit, FloatLanes (&sum)[kRows][kParts]) {
   constexpr std::int64_t kBytes = kStrip * kBits / 8;
+  FloatLanes units;
+  for (std::int64_t j = 0; j < kLanes; ++j) units[j] = unit;
   for (std::int64_t l = first; l < last; ++l) {
-    float few[kBits == 32 ? 1 : kStrip];
-    const float* wide = few;
-    if constexpr (kBits == 32) {
-      wide = reinterpret_cast<const float*>(strip + l * kBytes);
-    } else {
-      widen<kBits>(strip + l * kBytes, zero, few);
-    }
+    FloatLanes wide[kParts];
+#pragma GCC unroll 8
+    for (std::int64_t part = 0; part < kParts; ++part)
+      wide[part] = widened<kBits, kHasZeros>(strip + l * kBytes, zero, part);
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      float factor = x[r * inner + l];
-      if constexpr (kBits != 32) factor *= unit;
-#pragma omp simd
-      for (std::int64_t j = 0; j < kStrip; ++j) sum[r][j] += factor * wide[j];
+      const float factor = x[r * inner + l];
+      if constexpr (kBits == 32) {
+#pragma GCC unroll 8
+        for (std::int64_t part = 0; part < kParts; ++part) sum[r][part] += factor * wide[part];
+      } else {
+        const FloatLanes factors = factor * units;
+#pragma GCC unroll 8
+        for (std::int64_t part = 0; part < kParts; ++part) sum[r][part] += factors * wide[part];
+      }
     }
   }
 }
@@ -61,20 +100,26 @@ template <int kBits, int kRows>
 void multiply_strip(const StripWeights& w, std::int64_t strip, const StripOperands& of) {
   const auto* numbers =
       static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
-  float total[kRows][kStrip] = {};
+  FloatLanes total[kRows][kParts] = {};
   if constexpr (kBits == 32) {
-    add_products<kBits, kRows>(numbers, nullptr, of.x, w.inner, 0, w.inner, 1, total);
+    add_products<kBits, false>(numbers, nullptr, of.x, w.inner, 0, w.inner, 1, total);
   } else {
     for (std::int64_t group = 0; group < w.groups; ++group) {
       const std::int64_t first = group * w.group;
       const std::int64_t at = (strip * w.groups + group) * kStrip;
       const float* scale = w.scales.data<float>() + at;
-      float sum[kRows][kStrip] = {};
-      add_products<kBits, kRows>(numbers, w.zero_points.data<float>() + at, of.x, w.inner, first,
-                                 std::min(first + w.group, w.inner), w.unit, sum);
-      for (int r = 0; r < kRows; ++r) {
-#pragma omp simd
-        for (std::int64_t j = 0; j < kStrip; ++j) total[r][j] += scale[j] * sum[r][j];
+      const std::int64_t last = std::min(first + w.group, w.inner);
+      FloatLanes sum[kRows][kParts] = {};
+      if (w.zero_points.defined()) {
+        add_products<kBits, true>(numbers, w.zero_points.data<float>() + at, of.x, w.inner, first, last,
+                                  w.unit, sum);
+      } else {
+        add_products<kBits, false>(numbers, nullptr, of.x, w.inner, first, last, w.unit, sum);
+      }
+      for (std::int64_t part = 0; part < kParts; ++part) {
+        FloatLanes scales;
+        std::memcpy(&scales, scale + part * kLanes, sizeof scales);
+        for (int r = 0; r < kRows; ++r) total[r][part] += scales * sum[r][part];
       }
     }
   }
@@ -82,12 +127,14 @@ void multiply_strip(const StripWeights& w, std::int64_t strip, const StripOperan
   const std::int64_t count = std::min(kStrip, w.columns - column);
   for (int r = 0; r < kRows; ++r) {
     const std::int64_t at = r * of.row_y + column;
-    for (std::int64_t j = 0; j < count; ++j) {
-      float sum = total[r][j];
-      if (of.bias != nullptr) sum += of.bias[column + j];
-      if (of.addend != nullptr) sum += of.addend[at + j];
-      of.y[at + j] = sum;
-    }
+    float sums[kStrip];
+    std::memcpy(sums, total[r], sizeof sums);
+    const auto add = [&](const float* addend) {
+      for (std::int64_t j = 0; j < count; ++j) sums[j] += addend[j];
+    };
+    if (of.bias != nullptr) add(of.bias + column);
+    if (of.addend != nullptr) add(of.addend + at);
+    std::copy_n(sums, count, of.y + at);
   }
 }
 

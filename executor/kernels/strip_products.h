@@ -30,7 +30,7 @@ struct StripWeights {
   std::int64_t groups = 0;      ///< 0 for floats
   float unit = 1;               ///< what x is multiplied by beforehand, and the scales were divided by
   ir::Tensor scales = {};       ///< [strip, group, 64], floats
-  ir::Tensor zero_points = {};  ///< [strip, group, 64], floats
+  ir::Tensor zero_points = {};  ///< [strip, group, 64], floats; undefined where all are 0
 
   std::int64_t strips() const { return (columns + kStrip - 1) / kStrip; }
   std::int64_t bytes_of_row() const { return kStrip * bits / 8; }

@@ -1,9 +1,16 @@
+// A product with known weights becomes one of the engine's ops, whose weights are packed once. Weights of few bits
+// stay as they are where they are read once a run: behind a DequantizeLinear that was not folded, or in front of
+// one that was, whose result still tells what made it (ir/late_tensor.h). Which of them it is follows from the
+// graph and the number of rows alone.
 #include "executor/numeric/fuse_matmul.h"
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "executor/kernels/strip_products.h"
 #include "executor/numeric/rewriter.h"
+#include "ir/late_tensor.h"
 
 namespace podium::numeric {
 
@@ -50,21 +57,52 @@ void convert_gemm(Rewriter& rewriter, OpId id) {
   rewriter.replace(id, std::move(fused));
 }
 
-bool is_constant_or_absent(const Rewriter& rewriter, const Op& op, std::size_t i) {
-  return i >= op.inputs.size() || !op.inputs[i].valid() || rewriter.constant(op.inputs[i]) != nullptr;
+// A DequantizeLinear of known numbers.
+struct Dequantizer {
+  std::int64_t axis = 0;
+  std::int64_t block_size = 0;
+  Tensor weights;
+  Tensor scale;
+  std::optional<Tensor> zero_point;  // none: 0
+};
+
+// What makes the weights of a product, where all that it reads is known: an op that runs each time, or for a
+// few rows also one that was folded, since they are read once a run then, and narrow ones are a quarter of
+// the bytes.
+std::optional<Dequantizer> dequantizer_of(const Rewriter& rewriter, const Op& product) {
+  const auto of = [](const Op& op, const auto& known) -> std::optional<Dequantizer> {
+    const bool has_zero_point = op.inputs.size() > 2 && op.inputs[2].valid();
+    for (std::size_t i = 0; i < (has_zero_point ? 3 : 2); ++i) {
+      if (known(i) == nullptr) return std::nullopt;
+    }
+    Dequantizer found{.axis = ir::attribute<std::int64_t>(op, "axis"),
+                      .block_size = ir::attribute<std::int64_t>(op, "block_size"),
+                      .weights = *known(0),
+                      .scale = *known(1),
+                      .zero_point = {}};
+    if (has_zero_point) found.zero_point = *known(2);
+    return found;
+  };
+  if (const auto maker = rewriter.producer(product.inputs[1], "DequantizeLinear")) {
+    const Op& op = rewriter.op(*maker);
+    return of(op, [&](std::size_t i) { return rewriter.constant(op.inputs[i]); });
+  }
+  const Tensor* folded = rewriter.constant(product.inputs[1]);
+  const ir::KnownOp* made = folded == nullptr ? nullptr : ir::made_by(*folded);
+  const ir::Dims& x = rewriter.type(product.inputs[0]).dims;
+  const std::int64_t rows = ir::element_count(x) / std::max<std::int64_t>(x.empty() ? 1 : x.back(), 1);
+  if (made == nullptr || !made->op.is("DequantizeLinear") || rows > kernels::kMostStripRows)
+    return std::nullopt;
+  return of(made->op, [&](std::size_t i) { return &made->inputs[i]; });
 }
 
 // Whether weights of so many bits can be multiplied as they are: scales may differ from column to column of
 // the product, and from group to group of its summed axis.
-bool can_stay_narrow(const Rewriter& rewriter, const Op& dequantize, bool transposed) {
-  const Tensor* weights = rewriter.constant(dequantize.inputs[0]);
-  const bool is_known = weights != nullptr && weights->rank() == 2 &&
-                        is_constant_or_absent(rewriter, dequantize, 1) &&
-                        is_constant_or_absent(rewriter, dequantize, 2);
+bool can_stay_narrow(const Dequantizer& dequantizer, bool transposed) {
   constexpr ir::TypeSet kNarrow{ir::DataType::Int8, ir::DataType::Uint8, ir::DataType::Int4,
                                 ir::DataType::Uint4};
-  if (!is_known || !kNarrow.contains(weights->type())) return false;
-  const Tensor& scale = *rewriter.constant(dequantize.inputs[1]);
+  if (!kNarrow.contains(dequantizer.weights.type()) || dequantizer.weights.rank() != 2) return false;
+  const Tensor& scale = dequantizer.scale;
   // A scale that makes a weight infinite may not be taken out of the sum.
   constexpr float kLargestNumber = 256;
   const bool has_good_scale =
@@ -73,10 +111,8 @@ bool can_stay_narrow(const Rewriter& rewriter, const Op& dequantize, bool transp
       });
   if (!has_good_scale) return false;
   if (scale.size() == 1) return true;
-  const std::int64_t axis = ir::normalized_axis(ir::attribute<std::int64_t>(dequantize, "axis"), 2);
   const std::int64_t summed = transposed ? 1 : 0;
-  const bool has_blocks = ir::attribute<std::int64_t>(dequantize, "block_size") > 0;
-  return (axis == summed) == has_blocks;
+  return (ir::normalized_axis(dequantizer.axis, 2) == summed) == (dequantizer.block_size > 0);
 }
 
 // Weights that a DequantizeLinear makes in each run stay as narrow as they are.
@@ -91,17 +127,18 @@ void convert_dequantized(Rewriter& rewriter, OpId id) {
   }
   if (has_bias && !is_vector(rewriter, product.inputs[2], rewriter.type(product.outputs[0]).dims[1])) return;
   const bool transposed = is_gemm && ir::attribute<std::int64_t>(product, "transB") != 0;
-  const auto maker = rewriter.producer(product.inputs[1], "DequantizeLinear");
-  if (!maker || rewriter.type(product.inputs[0]).rank() < 2) return;
-  const Op& dequantize = rewriter.op(*maker);
-  if (!can_stay_narrow(rewriter, dequantize, transposed)) return;
-  std::vector<ValueId> inputs{product.inputs[0]};
-  inputs.insert(inputs.end(), dequantize.inputs.begin(), dequantize.inputs.end());
-  inputs.resize(4);
+  if (rewriter.type(product.inputs[0]).rank() < 2) return;
+  const auto dequantizer = dequantizer_of(rewriter, product);
+  if (!dequantizer || !can_stay_narrow(*dequantizer, transposed)) return;
+  ir::Graph& graph = rewriter.graph();
+  const auto known = [&](const Tensor& tensor) {
+    return graph.add_constant(graph.fresh_name("dequantized"), tensor);
+  };
+  std::vector<ValueId> inputs{product.inputs[0], known(dequantizer->weights), known(dequantizer->scale),
+                              dequantizer->zero_point ? known(*dequantizer->zero_point) : ir::kNoValue};
   if (has_bias) inputs.push_back(product.inputs[2]);
   Op fused = make_op("DequantizedMatMul", "podium", std::move(inputs), product.outputs,
-                     {{"transB", std::int64_t{transposed}},
-                      {"block_size", ir::attribute<std::int64_t>(dequantize, "block_size")}});
+                     {{"transB", std::int64_t{transposed}}, {"block_size", dequantizer->block_size}});
   fused.name = product.name;
   rewriter.replace(id, std::move(fused));
 }

@@ -67,6 +67,20 @@ TEST(ALateTensor, IsToldFromOthersWithoutItsNumbers) {
   EXPECT_NE(late_tensor(kPair, fails, no_digest).memory_id(), late.memory_id());
 }
 
+TEST(ALateTensor, TellsWhatMadeItBeforeAndAfter) {
+  const auto from = std::make_shared<const KnownOp>();
+  const Tensor late = late_tensor(
+      kPair,
+      [] {
+        return Tensor::of<float>({2}, {3, 4});
+      },
+      no_digest, from);
+  EXPECT_EQ(made_by(late), from.get());
+  late.raw();
+  EXPECT_EQ(made_by(late), from.get());
+  EXPECT_EQ(made_by(Tensor::of<float>({2}, {3, 4})), nullptr);
+}
+
 TEST(ALateTensor, ThatDoesNotFitMemoryIsRefusedAtOnce) {
   EXPECT_THROW(late_tensor(
                    Type::tensor(DataType::Float, {std::int64_t{1} << 45}),

@@ -16,13 +16,16 @@ import time
 
 import numpy as np
 
+import quantized_weights
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, "build", "release")
 LIB = os.path.join(ROOT, "tools", "lib")
 PEERS = os.environ.get("PODIUM_PEERS", "")
 
 INFERENCE = ["resnet50", "resnet50 batch=8", "resnet18", "mobilenet-v2", "unet", "bert form=ops", "gpt2 form=ops",
-             "gpt2 form=ops sequence=1 past=128", "lstm", "lstm batch=8", "mnist-mlp batch=8", "mnist-cnn batch=40"]
+             "gpt2 form=ops sequence=1 past=128", "gpt2 form=ops sequence=1 past=128 int8",
+             "gpt2 form=ops sequence=1 past=128 dynamic-int8", "lstm", "lstm batch=8", "mnist-mlp batch=8", "mnist-cnn batch=40"]
 TRAINING = ["resnet18 batch=8 norm=training", "resnet50 batch=8 norm=training",
             "bert form=ops layers=2 hidden=512 heads=8 batch=8", "mnist-cnn batch=40", "mnist-mlp batch=8",
             "lstm batch=8"]
@@ -121,7 +124,12 @@ def make_case(text, train, folder):
     name = text.replace(" ", ",") + (",train" if train else "")
     path = os.path.join(folder, name + ".onnx")
     words = text.split() + (["loss=cross-entropy"] if train else [])
-    subprocess.run([os.path.join(BUILD, "podium-models"), *words, "-o", path], check=True)
+    kinds = [word for word in words if word in quantized_weights.KINDS]
+    made = path if not kinds else os.path.join(folder, "whole.onnx")
+    words = [word for word in words if word not in kinds]
+    subprocess.run([os.path.join(BUILD, "podium-models"), *words, "-o", made], check=True)
+    for kind in kinds:
+        elsewhere(quantized_weights.quantize, made, kind, path)
     return {"name": text + (" (training)" if train else ""), "model": path, "train": train, "given": None}
 
 
@@ -138,14 +146,15 @@ def real_cases():
     return cases
 
 
-def fill(case, folder):
-    """Inputs as NAME.npy for Podium and raw for the others: those that came with the model, else random ones. In a
-    process of its own: the memory that this one ever held counts for each that it starts."""
+def elsewhere(function, *arguments):
+    """What the function gives in a process of its own: the memory that this one ever held counts for each that it
+    starts."""
     with concurrent.futures.ProcessPoolExecutor(1) as process:
-        case.update(process.submit(filled, case, folder).result())
+        return process.submit(function, *arguments).result()
 
 
 def filled(case, folder):
+    """With inputs as NAME.npy for Podium and raw for the others: those that came with the model, else random ones."""
     import onnx
     from onnx import numpy_helper
     model = onnx.load(case["model"], load_external_data=False)
@@ -262,7 +271,7 @@ def main():
         for make in makers:
             case = make()
             case["cache"] = settings.cache
-            fill(case, folder)
+            case = elsewhere(filled, case, folder)
             for threads in (int(word) for word in settings.threads.split(",")):
                 row = row_of(case, threads, rounds_of(case, threads, settings, folder), peak)
                 rows.append(row)

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "executor/kernels/tools/kernel.h"
 #include "executor/numeric/fuse_post_ops.h"
 #include "tests/support/fusing.h"
 
@@ -117,6 +118,49 @@ TEST(FuseMatmul, TakesTheTransposedWeightsAndTheBiasOfAGemm) {
   EXPECT_TRUE(fuse_matmul(s.graph));
   ASSERT_EQ(s.graph.ops.size(), 1U);
   EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+}
+
+// As they are once constants are folded: y = x w, with w of 8 bits.
+Sketch with_folded_weights(std::int64_t rows) {
+  Sketch s;
+  const ir::Tensor q = *s.graph[narrow<std::int8_t>(s, {64, 260}, -128, 256)].constant;
+  const ir::Tensor scale = *s.graph[s.weight({260}, 0.1F)].constant;
+  const ir::Op dequantize{.spec = ir::find_op("", "DequantizeLinear"),
+                          .name = "w",
+                          .inputs = {ValueId{0}, ValueId{1}},
+                          .outputs = {ValueId{2}},
+                          .attributes = {{"axis", std::int64_t{1}}}};
+  const std::vector<ir::Datum> inputs{q, scale};
+  const ValueId w = s.graph.add_constant("w", kernels::evaluate(dequantize, inputs)[0].tensor);
+  s.output(s.op("MatMul", {s.input({rows, 64}), w}));
+  return s;
+}
+
+const ir::Tensor& weights_of(const Sketch& s) { return *s.graph[s.graph.ops[0].inputs[1]].constant; }
+
+TEST(FuseMatmul, MultipliesAFewRowsWithFoldedWeightsOfFewBitsAsTheyWere) {
+  Sketch s = with_folded_weights(6);
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_matmul(s.graph));
+  ASSERT_EQ(s.graph.ops.size(), 1U);
+  EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+  EXPECT_EQ(weights_of(s).type(), ir::DataType::Int8);
+}
+
+// So results do not depend on who has read the weights before.
+TEST(FuseMatmul, TakesFoldedWeightsAsTheyWereAfterTheyHaveBeenRead) {
+  Sketch s = with_folded_weights(1);
+  EXPECT_NE(weights_of(s).raw(), nullptr);
+  EXPECT_TRUE(fuse_matmul(s.graph));
+  EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+}
+
+TEST(FuseMatmul, MultipliesMoreRowsWithFoldedWeightsAsFloats) {
+  Sketch s = with_folded_weights(7);
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_matmul(s.graph));
+  EXPECT_TRUE(s.graph.ops[0].is("MatMul", "podium"));
+  EXPECT_EQ(weights_of(s).type(), ir::DataType::Float);
 }
 
 TEST(FuseMatmul, DequantisesWeightsWhoseScaleCannotLeaveTheSum) {
