@@ -5,6 +5,7 @@
 #include "importer/parse_around_data.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/message_lite.h>
 
 #include <limits>
 #include <string>
@@ -61,6 +62,14 @@ std::optional<std::vector<Field>> fields_of(Bytes message) {
   return fields;
 }
 
+// As deep as the message may nest where it lies in others.
+bool parse(Bytes bytes, int messages_around, google::protobuf::MessageLite& to) {
+  CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                          static_cast<int>(bytes.size()));
+  stream.SetRecursionLimit(CodedInputStream::GetDefaultRecursionLimit() - messages_around);
+  return to.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
+}
+
 void append(std::string& to, Bytes bytes) { to.append(bytes.data(), bytes.size()); }
 
 class Walk {
@@ -83,7 +92,7 @@ class Walk {
         graph_bytes = field.data;
       }
     }
-    return graph_bytes && to.ParseFromString(around) && graph(*graph_bytes, *to.mutable_graph());
+    return graph_bytes && parse(around, 0, to) && graph(*graph_bytes, *to.mutable_graph());
   }
 
  private:
@@ -101,7 +110,7 @@ class Walk {
         initializers.push_back(*field.data);
       }
     }
-    if (!to.ParseFromString(around)) return false;
+    if (!parse(around, 1, to)) return false;
     to.mutable_initializer()->Reserve(static_cast<int>(initializers.size()));
     for (Bytes one : initializers) {
       if (!initializer(one, *to.add_initializer())) return false;
@@ -110,7 +119,7 @@ class Walk {
   }
 
   bool initializer(Bytes bytes, onnx::TensorProto& to) {
-    if (bytes.size() < large_) return to.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    if (bytes.size() < large_) return parse(bytes, 2, to);
     const auto fields = fields_of(bytes);
     if (!fields) return false;
     std::string around;
@@ -124,9 +133,9 @@ class Walk {
         raw = field.data;
       }
     }
-    if (!raw || raw->size() < large_) return to.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+    if (!raw || raw->size() < large_) return parse(bytes, 2, to);
     left_.emplace(&to, *raw);
-    return to.ParseFromString(around);
+    return parse(around, 2, to);
   }
 
   std::size_t large_;

@@ -1,11 +1,14 @@
 #include <onnx/defs/printer.h>
 #include <onnx/onnx_pb.h>
 
+#include <span>
 #include <sstream>
+#include <unordered_map>
 
 #include "importer/idx.h"
 #include "importer/import.h"
 #include "importer/npy.h"
+#include "importer/parse_around_data.h"
 #include "importer/read_tensor.h"
 #include "importer/sharding.h"
 #include "ir/infer.h"
@@ -24,6 +27,24 @@ Corpus models() {
 void infer_types(const std::string& bytes) {
   importer::Model model = importer::import_bytes(bytes);
   ir::infer(model.graph);
+}
+
+// What is left out of a model, put back into it, makes the model that all of the bytes are.
+void parse_around(const std::string& bytes) {
+  constexpr std::size_t kLarge = 8;
+  std::unordered_map<const onnx::TensorProto*, std::span<const char>> left;
+  const auto around = importer::parse_around_data(bytes, kLarge, left);
+  if (!around) return;
+  onnx::ModelProto restored = *around;
+  for (int i = 0; i < restored.graph().initializer_size(); ++i) {
+    const auto found = left.find(&around->graph().initializer(i));
+    if (found == left.end()) continue;
+    const std::string data(found->second.begin(), found->second.end());
+    restored.mutable_graph()->mutable_initializer(i)->set_raw_data(data);
+  }
+  onnx::ModelProto whole;
+  IR_CHECK(whole.ParseFromString(bytes), "a model that the whole parser does not take");
+  IR_CHECK(restored.SerializeAsString() == whole.SerializeAsString(), "another model");
 }
 
 Corpus cuts() { return cut_models(std::size_t{2} << 10); }
@@ -112,6 +133,7 @@ std::vector<Target> file_targets() {
   return {
       {"importer", models, mutate_model, [](const std::string& bytes) { importer::import_bytes(bytes); }},
       {"infer", models, mutate_model, infer_types},
+      {"around-data", models, mutate_model, parse_around},
       {"sharding", cuts, mutate_model, read_cuts},
       {"text", texts, mutate_text, [](const std::string& text) { importer::import_text(text); }},
       {"npy", npy_files, mutate_bytes, [](const std::string& bytes) { importer::tensor_from_npy(bytes); }},
