@@ -132,7 +132,8 @@ struct CollectiveMerging {
 /// Where weights that kernels have packed are kept for the processes that come after.
 struct EngineCache {
   bool enabled = false;
-  std::string path = "session_cache";  ///< of a folder
+  std::string path = {};
+  std::string folder() const { return path.empty() ? "session_cache" : path; }
 };
 
 /// Which channels are a group of GroupNormalization: with C channels in G groups, those that lie side by side

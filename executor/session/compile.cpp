@@ -166,7 +166,7 @@ CheckedOptions check(const importer::Model& model, const SessionOptions& options
   if (groups.named() > 1) check_processors(checked.strategy, groups.named(), checked.device);
   const EngineCache& cache = checked.strategy.cache;
   if (cache.enabled && !checked.estimates)
-    checked.prepare.packed = checked.packed = open_packed_files(cache.path);
+    checked.prepare.packed = checked.packed = open_packed_files(cache.folder());
   checked.strategy.exchanges = checked.device.synchronous ? Exchanges::Together : Exchanges::Apart;
   if (checked.estimates || are_several(checked.strategy)) require_sizes(model);
   if (task == Task::Training || !options.optimized) {

@@ -103,6 +103,13 @@ TEST(ReadOptions, ReadsTrainingOptions) {
   EXPECT_EQ(strategy.loss_scaling.tensors, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(ReadOptions, KeepsNothingPackedUnlessItIsToldTo) {
+  EXPECT_FALSE(read(R"({"cachePath": "here"})").cache.enabled);
+  EXPECT_TRUE(read(R"({"enableEngineCaching": true})").cache.enabled);
+  EXPECT_EQ(read(R"({"enableEngineCaching": true})").cache.folder(), "session_cache");
+  EXPECT_EQ(read(R"({"enableEngineCaching": true, "cachePath": "here"})").cache.folder(), "here");
+}
+
 TEST(ReadOptions, LeavesWhatTheDocumentDoesNotName) {
   Notes notes;
   const Strategy strategy =
@@ -205,6 +212,8 @@ TEST(ReadOptions, RefusesWithPlaceFindingAndNeed) {
        "o.json: globalReplicaOffset: -1 found, a whole number of at least 0 needed"},
       {R"({"bufferingDepthMap": {"x": 0}})",
        "o.json: bufferingDepthMap.x: 0 found, a whole number of at least 1 needed"},
+      {R"({"cachePath": ""})", "o.json: cachePath: \"\" found, a folder needed"},
+      {R"({"cachePath": 3})", "o.json: cachePath: 3 found, a folder needed"},
       {R"({"enableOutlining": "no"})", "o.json: enableOutlining: \"no\" found, true or false needed"},
       {R"({"gclOptions": []})", "o.json: gclOptions: [] found, an object needed"},
       {R"({"numIPUs": 2, "numIPUs": 4})", "o.json: 'numIPUs' found twice in one object"},
