@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -51,12 +52,14 @@ class NumbersInFile : public ir::NumberSource {
 
   const void* numbers() const override {
     if (is_aligned_) return bytes_.data();
+    if (const void* numbers = numbers_.load(std::memory_order_acquire)) return numbers;
     std::call_once(copied_, [&] {
       copy_ = ir::Tensor(ir::DataType::Uint8, {std::ssize(bytes_)});
       std::memcpy(copy_.raw(), bytes_.data(), bytes_.size());
       file_->leave_memory(bytes_);
+      numbers_.store(copy_.raw(), std::memory_order_release);
     });
-    return copy_.raw();
+    return numbers_;
   }
   void leave_memory() const override { file_->leave_memory(bytes_); }
   std::optional<ir::Digest> digest(ir::Digests& digests) const override {
@@ -71,6 +74,7 @@ class NumbersInFile : public ir::NumberSource {
   std::span<const char> bytes_;
   bool is_aligned_;
   std::shared_ptr<const MappedFile> file_;
+  mutable std::atomic<const void*> numbers_ = nullptr;  // of the copy, once it is made
   mutable std::once_flag copied_;
   mutable ir::Tensor copy_;
 };

@@ -1,5 +1,6 @@
 #include "ir/late_tensor.h"
 
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -15,13 +16,15 @@ class Computed : public NumberSource {
   const KnownOp* from() const { return from_.get(); }
 
   const void* numbers() const override {
+    if (const void* numbers = numbers_.load(std::memory_order_acquire)) return numbers;
     const std::lock_guard lock(mutex_);
     if (make_) {
       made_ = make_();
       make_ = nullptr;
       digest_ = nullptr;
+      numbers_.store(std::as_const(made_).raw(), std::memory_order_release);
     }
-    return made_.raw();
+    return std::as_const(made_).raw();
   }
 
   std::optional<Digest> digest(Digests& digests) const override {
@@ -30,6 +33,7 @@ class Computed : public NumberSource {
   }
 
  private:
+  mutable std::atomic<const void*> numbers_ = nullptr;  // once they are made
   mutable std::mutex mutex_;
   mutable std::function<Tensor()> make_;
   mutable std::function<Digest(Digests&)> digest_;

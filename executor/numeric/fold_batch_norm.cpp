@@ -49,10 +49,10 @@ std::optional<Affine> affine_of(const Rewriter& rewriter, const ir::Op& norm) {
 Tensor scaled(const Tensor& weights, const Affine& affine) {
   Tensor result(ir::DataType::Float, weights.dims());
   const std::int64_t per_channel = weights.size() / weights.dim(0);
-  for (std::int64_t i = 0; i < weights.size(); ++i) {
-    const double scale = affine.scale[i / per_channel];
-    result.data<float>()[i] = static_cast<float>(weights.data<float>()[i] * scale);
-  }
+  const auto* from = weights.data<float>();
+  auto* to = result.data<float>();
+  for (std::int64_t i = 0; i < weights.size(); ++i)
+    to[i] = static_cast<float>(from[i] * affine.scale[i / per_channel]);
   return result;
 }
 

@@ -79,8 +79,9 @@ class Packer {
     const auto zeros = std::as_const(to_.zero_points).values<float>();
     if (std::ranges::all_of(zeros, [](float zero) { return zero == 0; })) to_.zero_points = {};
     const ir::Type type = ir::Type::tensor(ir::DataType::Uint8, {strips, to_.inner, to_.bytes_of_row()});
-    to_.numbers = kept(context, {.name = "strips of few bits", .from = {&weights}, .sizes = {row_step_}},
-                       type, [&] { return packed_numbers(weights, type); });
+    to_.numbers = kept(
+        context, {.name = "strips of few bits", .from = {&weights}, .sizes = {context.get_int("transB")}},
+        type, [&] { return packed_numbers(weights, type); });
   }
 
  private:
