@@ -52,6 +52,7 @@ std::int64_t nanoseconds_now() {
 class Folder : public PackedFiles, public ir::Digests {
  public:
   Folder(std::string path, std::uintmax_t most_bytes) : path_(std::move(path)) {
+    remove_unfinished();
     remove_longest_unused(most_bytes);
   }
 
@@ -138,6 +139,16 @@ class Folder : public PackedFiles, public ir::Digests {
     } catch (const Error& error) {
       const std::lock_guard lock(mutex_);
       trouble_ = error.what();
+    }
+  }
+
+  // What killed processes left of files that others have finished since.
+  void remove_unfinished() const {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(path_, ignored)) {
+      const fs::path place = fs::path(entry.path()).replace_extension();
+      if (place.extension() != kPacked && place.extension() != kModel) continue;
+      for (const fs::path& file : importer::unfinished_by_the_dead(place)) fs::remove(file, ignored);
     }
   }
 

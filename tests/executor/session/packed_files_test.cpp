@@ -1,9 +1,13 @@
 #include "executor/session/packed_files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -71,6 +75,15 @@ std::vector<std::string> files_in(const std::string& folder, std::string_view en
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Keeps what a test packs.
+ir::Tensor put(kernels::PackedStore& store, std::uint64_t key, char contents) {
+  return store.get({.low = key}, 1000, [&] {
+    ir::Tensor made(ir::DataType::Uint8, {1000});
+    std::fill_n(made.data<std::uint8_t>(), 1000, static_cast<std::uint8_t>(contents));
+    return made;
+  });
 }
 
 class PackedWeights : public ::testing::Test {
@@ -179,6 +192,19 @@ TEST_F(PackedWeights, AreWrittenBySeveralAtOnce) {
   EXPECT_THAT(left, SizeIs(1)) << "no unfinished file is left";
 }
 
+TEST_F(PackedWeights, ThatAKilledProcessHadBegunToWriteGo) {
+  put(*open_packed_files(cache_), 1, 'a');
+  const std::string file = files_in(cache_)[0];
+  pid_t gone = 2;
+  while (::kill(gone, 0) == 0 || errno != ESRCH) ++gone;
+  const std::string left = fmt::format("{}.part{:08}", file, gone);
+  const std::string of_others = fmt::format("{}.part{:08}", file, ::getpid());
+  for (const std::string& unfinished : {left, of_others}) std::ofstream(unfinished) << "a part";
+  open_packed_files(cache_);
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(of_others));
+}
+
 TEST_F(PackedWeights, NeedAFolder) {
   const std::string model = product(7);
   EXPECT_EQ(testing::refusal([&] { run(model, model); }),
@@ -197,15 +223,6 @@ TEST_F(PackedWeights, ThatCannotBeWrittenAreNoted) {
   EXPECT_TRUE(identical(found.y, wanted));
   EXPECT_THAT(found.notes,
               ::testing::ElementsAre("packed weights are not all kept: is a directory, a file needed"));
-}
-
-// Keeps what a test packs.
-ir::Tensor put(kernels::PackedStore& store, std::uint64_t key, char contents) {
-  return store.get({.low = key}, 1000, [&] {
-    ir::Tensor made(ir::DataType::Uint8, {1000});
-    std::fill_n(made.data<std::uint8_t>(), 1000, static_cast<std::uint8_t>(contents));
-    return made;
-  });
 }
 
 TEST_F(PackedWeights, AreMadeWhereTheKeyIsNew) {
