@@ -97,8 +97,8 @@ std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs)
   return results;
 }
 
-// Weights that a product takes transposed, and that may have been packed before (PackedStore), or of few
-// bits, which a product of a few rows takes as they are.
+// Weights that are transposed or of few bits: a product may take them as they were (late_tensor.h), or they
+// may have been packed before (PackedStore).
 bool is_late(const ir::Op& op, std::span<const Datum> inputs) {
   if (!op.is("Transpose") && !op.is("DequantizeLinear")) return false;
   const auto is_number = [](const Datum& input) {
@@ -129,11 +129,8 @@ Tensor late_result(const ir::Op& op, std::span<const Datum> given) {
   const std::vector<Datum> inputs(given.begin(), given.end());
   PrepareContext context = context_of(op, inputs);
   kernel_of(op).prepare(context);
-  std::shared_ptr<ir::KnownOp> from;
-  if (op.is("DequantizeLinear")) {
-    from = std::make_shared<ir::KnownOp>(ir::KnownOp{.op = op, .inputs = {}});
-    for (const Datum& input : inputs) from->inputs.push_back(input.tensor);
-  }
+  const auto from = std::make_shared<ir::KnownOp>(ir::KnownOp{.op = op, .inputs = {}});
+  for (const Datum& input : inputs) from->inputs.push_back(input.tensor);
   return ir::late_tensor(
       context.output_types[0], [=] { return evaluate_now(op, inputs)[0].tensor; },
       [=](ir::Digests& digests) { return digest_of(op, inputs, digests); }, from);

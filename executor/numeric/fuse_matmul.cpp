@@ -1,7 +1,8 @@
-// A product with known weights becomes one of the engine's ops, whose weights are packed once. Weights of few bits
-// stay as they are where they are read once a run: behind a DequantizeLinear that was not folded, or in front of
-// one that was, whose result still tells what made it (ir/late_tensor.h). Which of them it is follows from the
-// graph and the number of rows alone.
+// A product with known weights becomes one of the engine's ops, whose weights are packed once. Weights of few
+// bits stay as they are where they are read once a run: behind a DequantizeLinear that was not folded, or in
+// front of one that was, whose result still tells what made it (ir/late_tensor.h). Which of them it is
+// follows from the graph and the number of rows alone. What a transposition was folded to is packed from what
+// it was before.
 #include "executor/numeric/fuse_matmul.h"
 
 #include <algorithm>
@@ -34,11 +35,25 @@ bool is_weight(const Rewriter& rewriter, ValueId id) {
   return tensor != nullptr && tensor->rank() == 2;
 }
 
+// The matrix whose transposition was folded to these weights, whoever else may read them.
+std::optional<Tensor> transposed_from(const Tensor& weights) {
+  const ir::KnownOp* made = ir::made_by(weights);
+  if (made == nullptr || !made->op.is("Transpose") || made->inputs[0].rank() != 2) return std::nullopt;
+  const ir::AttributeValue* perm = ir::find_attribute(made->op, "perm");
+  const bool is_swap = perm == nullptr || std::get<ir::IntList>(*perm) == ir::IntList{1, 0};
+  return is_swap ? std::optional(made->inputs[0]) : std::nullopt;
+}
+
 void convert_matmul(Rewriter& rewriter, OpId id) {
-  const Op& op = rewriter.op(id);
+  const Op op = rewriter.op(id);
   if (!is_weight(rewriter, op.inputs[1]) || rewriter.type(op.inputs[0]).rank() < 2) return;
   Op fused = make_op("MatMul", "podium", op.inputs, op.outputs);
   fused.name = op.name;
+  if (const auto turned = transposed_from(*rewriter.constant(op.inputs[1]))) {
+    ir::Graph& graph = rewriter.graph();
+    fused.inputs[1] = graph.add_constant(graph.fresh_name("transposed"), *turned);
+    ir::set_attribute(fused, "transB", std::int64_t{1});
+  }
   rewriter.replace(id, std::move(fused));
 }
 

@@ -163,6 +163,24 @@ TEST(FuseMatmul, MultipliesMoreRowsWithFoldedWeightsAsFloats) {
   EXPECT_EQ(weights_of(s).type(), ir::DataType::Float);
 }
 
+TEST(FuseMatmul, PacksFoldedTranspositionsFromWhatTheyWereBefore) {
+  for (const ir::IntList& perm : {ir::IntList{1, 0}, ir::IntList{}, ir::IntList{0, 1}}) {
+    Sketch s;
+    const bool is_swap = perm != ir::IntList{0, 1};
+    const ir::Tensor given = *s.graph[s.weight(is_swap ? ir::Dims{260, 64} : ir::Dims{64, 260})].constant;
+    ir::Op transpose{
+        .spec = ir::find_op("", "Transpose"), .name = "w", .inputs = {ValueId{0}}, .outputs = {ValueId{1}}};
+    if (!perm.empty()) ir::set_attribute(transpose, "perm", perm);
+    const std::vector<ir::Datum> inputs{given};
+    const ValueId w = s.graph.add_constant("w", kernels::evaluate(transpose, inputs)[0].tensor);
+    s.output(s.op("MatMul", {s.input({9, 64}), w}));
+    expect_same_when_fused(s.graph);
+    EXPECT_TRUE(fuse_matmul(s.graph));
+    EXPECT_EQ(weights_of(s).dims(), is_swap ? given.dims() : (ir::Dims{64, 260}));
+    EXPECT_EQ(weights_of(s).memory_id() == given.memory_id(), is_swap);
+  }
+}
+
 TEST(FuseMatmul, DequantisesWeightsWhoseScaleCannotLeaveTheSum) {
   const float infinity = std::numeric_limits<float>::infinity();
   // Of each row of the weights its own; an infinite one; one that makes weights infinite.
