@@ -1,3 +1,6 @@
+// A file is mapped whole and read only. Numbers of it are read where they lie, or copied by the first reader
+// where they are not aligned; pages of what has been read or copied can be given back, since the file brings
+// them again.
 #include "importer/external_data.h"
 
 #include <fcntl.h>
@@ -122,11 +125,12 @@ ir::Digest MappedFile::digest() const {
   return digester.digest();
 }
 
+std::size_t alignment_of(ir::DataType type) { return std::min(ir::storage_bytes(type), alignof(double)); }
+
 ir::Tensor tensor_in_file(ir::DataType type, ir::Dims dims, std::span<const char> bytes,
                           std::shared_ptr<const MappedFile> file) {
-  const std::size_t alignment = std::min(ir::storage_bytes(type), alignof(double));
   return ir::Tensor::late(type, std::move(dims),
-                          std::make_shared<NumbersInFile>(bytes, alignment, std::move(file)));
+                          std::make_shared<NumbersInFile>(bytes, alignment_of(type), std::move(file)));
 }
 
 std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& location) try {

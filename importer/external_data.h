@@ -50,6 +50,9 @@ class ExternalFiles {
 /// Data that are smaller are copied when they are read from the model.
 inline constexpr std::size_t kStaysInFile = std::size_t{64} << 10;
 
+/// How numbers of this type are to be aligned to be read where they lie.
+std::size_t alignment_of(ir::DataType type);
+
 /// A tensor whose data are these bytes of the file. Numbers that lie there as their type may lie are read
 /// where they are; others are copied when somebody reads the first of them. The type has elements of whole
 /// bytes.

@@ -58,9 +58,7 @@ std::string pack(const Tensor& tensor) {
 bool is_as_in_file(DataType type) { return bit_width(type) >= 8 && type != DataType::Bool; }
 
 bool can_borrow(DataType type, const char* data) {
-  if (!is_as_in_file(type)) return false;
-  const std::size_t alignment = std::min(storage_bytes(type), alignof(double));
-  return reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
+  return is_as_in_file(type) && reinterpret_cast<std::uintptr_t>(data) % alignment_of(type) == 0;
 }
 
 // `bytes` has the length that packed_bytes says.

@@ -26,7 +26,8 @@ class TensorReader {
   TensorReader() = default;
   /// `owner` keeps the protos alive: a tensor whose raw data lie aligned in one borrows them. Absent: data
   /// are copied. `files`: where external data lie; absent: there can be none. `left`: of the same message.
-  TensorReader(std::shared_ptr<const void> owner, std::shared_ptr<ExternalFiles> files, DataLeftInFile left = {})
+  TensorReader(std::shared_ptr<const void> owner, std::shared_ptr<ExternalFiles> files,
+               DataLeftInFile left = {})
       : owner_(std::move(owner)), files_(std::move(files)), left_(std::move(left)) {}
 
   ir::Tensor read(const onnx::TensorProto& proto) const;

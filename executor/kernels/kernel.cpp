@@ -59,15 +59,22 @@ const KernelSpec& kernel_of(const ir::Op& op) {
   return *kernel;
 }
 
+// nullptr: left out.
+std::vector<const Datum*> given_inputs(const ir::Op& op, std::span<const Datum> inputs) {
+  std::vector<const Datum*> given(inputs.size(), nullptr);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (op.inputs[i].valid()) given[i] = &inputs[i];
+  }
+  return given;
+}
+
 PrepareContext context_of(const ir::Op& op, std::span<const Datum> inputs) {
-  std::vector<const Datum*> pointers(inputs.size(), nullptr);
   PrepareContext context(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (op.inputs[i].valid()) pointers[i] = &inputs[i];
     context.input_types.push_back(op.inputs[i].valid() ? ir::type_of(inputs[i]) : ir::Type{});
     context.constants.push_back(inputs[i].is_tensor() ? &inputs[i].tensor : nullptr);
   }
-  context.output_types = ir::infer_outputs(op, pointers);
+  context.output_types = ir::infer_outputs(op, given_inputs(op, inputs));
   return context;
 }
 
@@ -77,10 +84,6 @@ std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs)
   if (const ir::Type& type = context.output_types[0]; is_expanded_zero(op, inputs) && type.is_static())
     return {Datum(ir::zeros(type.element, type.dims))};
 
-  std::vector<const Datum*> pointers(inputs.size(), nullptr);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (op.inputs[i].valid()) pointers[i] = &inputs[i];
-  }
   std::vector<Datum> results(op.outputs.size());
   std::vector<Datum*> outputs(op.outputs.size(), nullptr);
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -93,7 +96,8 @@ std::vector<Datum> evaluate_now(const ir::Op& op, std::span<const Datum> inputs)
   const PreparedKernel run = kernel.prepare(context);
   std::vector<std::byte> scratch(context.scratch_bytes + 64);
   const auto address = reinterpret_cast<std::uintptr_t>(scratch.data());
-  run({pointers, outputs, scratch.data() + (64 - address % 64) % 64});
+  const std::vector<const Datum*> given = given_inputs(op, inputs);
+  run({given, outputs, scratch.data() + (64 - address % 64) % 64});
   return results;
 }
 

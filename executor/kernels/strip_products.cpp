@@ -207,7 +207,7 @@ StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights,
                                    : MatrixOfFloats::plain(at, strips.inner, strips.columns))
         .numbers;
   };
-  strips.numbers = kept(context, {.name = "strips", .from = {&weights}, .sizes = {is_transposed ? 1 : 0}},
+  strips.numbers = kept(context, {.name = is_transposed ? "transposed strips" : "strips", .from = weights},
                         ir::Type::tensor(ir::DataType::Float, {strips.strips(), strips.inner, kStrip}), pack);
   return strips;
 }

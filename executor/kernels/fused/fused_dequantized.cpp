@@ -70,6 +70,7 @@ class Packer {
 
   void pack(const PrepareContext& context) {
     const Tensor& weights = *context.constant(1);
+    const bool is_transposed = context.get_int("transB") != 0;
     const std::int64_t strips = to_.strips();
     to_.scales = Tensor(ir::DataType::Float, {strips, to_.groups, kStrip});
     to_.zero_points = Tensor(ir::DataType::Float, {strips, to_.groups, kStrip});
@@ -80,7 +81,8 @@ class Packer {
     if (std::ranges::all_of(zeros, [](float zero) { return zero == 0; })) to_.zero_points = {};
     const ir::Type type = ir::Type::tensor(ir::DataType::Uint8, {strips, to_.inner, to_.bytes_of_row()});
     to_.numbers = kept(
-        context, {.name = "strips of few bits", .from = {&weights}, .sizes = {context.get_int("transB")}},
+        context,
+        {.name = is_transposed ? "transposed strips of few bits" : "strips of few bits", .from = weights},
         type, [&] { return packed_numbers(weights, type); });
   }
 

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cstdlib>
 
 namespace podium::kernels::onednn {
@@ -117,18 +118,10 @@ Tensor packed(const void* numbers, const memory::desc& from, const memory::desc&
 
 Tensor packed(const PrepareContext& context, const Tensor& weights, const memory::desc& from,
               const memory::desc& to) {
-  std::vector<std::byte> layout;
-  for (const memory::desc* one : {&from, &to}) {
-    const auto bytes = bytes_of(*one);
-    layout.insert(layout.end(), bytes.begin(), bytes.end());
-  }
-  return kept(context, {.name = "oneDNN", .from = {&weights}, .layout = layout},
+  const std::array layouts{from.data, to.data};  // descriptions are known again by their bytes
+  return kept(context, {.name = "oneDNN", .from = weights, .layout = std::as_bytes(std::span(layouts))},
               ir::Type::tensor(DataType::Uint8, {static_cast<std::int64_t>(to.get_size())}),
               [&] { return packed(weights.raw(), from, to); });
-}
-
-std::span<const std::byte> bytes_of(const memory::desc& layout) {
-  return std::as_bytes(std::span(&layout.data, 1));
 }
 
 Call::Call(dnnl::primitive primitive, std::vector<std::pair<int, memory::desc>> arguments)

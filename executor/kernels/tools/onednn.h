@@ -51,9 +51,6 @@ Tensor packed(const void* numbers, const dnnl::memory::desc& from, const dnnl::m
 Tensor packed(const PrepareContext& context, const Tensor& weights, const dnnl::memory::desc& from,
               const dnnl::memory::desc& to);
 
-/// The bytes of a layout's description, by which it is known again.
-std::span<const std::byte> bytes_of(const dnnl::memory::desc& layout);
-
 /// A primitive with its memory objects. May be called from several threads at once.
 class Call {
  public:

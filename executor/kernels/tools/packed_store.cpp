@@ -40,9 +40,7 @@ Tensor kept(const PrepareContext& context, const Packing& packing, const ir::Typ
   if (store == nullptr || bytes < kFewBytes) return make();
   static const ir::Digest kMachine = machine();
   ir::Digester key;
-  key.add(kMachine).add(packing.name).add(packing.layout);
-  for (std::int64_t size : packing.sizes) key.add(size);
-  for (const Tensor* from : packing.from) key.add(store->digests().of(*from));
+  key.add(kMachine).add(packing.name).add(packing.layout).add(store->digests().of(packing.from));
   const auto memory = std::make_shared<const Tensor>(store->get(key.digest(), bytes, make));
   return Tensor::adopt(type.element, type.dims, memory->raw(), memory);
 }

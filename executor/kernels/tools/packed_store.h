@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -23,9 +22,8 @@ class PackedStore {
 
 /// What is packed in which way: all that it depends on but the machine and this version of Podium.
 struct Packing {
-  std::string_view name;                      ///< of the packing
-  std::initializer_list<const Tensor*> from;  ///< the numbers
-  std::initializer_list<std::int64_t> sizes = {};
+  std::string_view name;  ///< of the packing
+  const Tensor& from;     ///< the numbers
   std::span<const std::byte> layout = {};
 };
 
