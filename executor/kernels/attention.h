@@ -40,7 +40,7 @@ Heads<C> heads_of(C* data, const Dims& dims, std::int64_t heads) {
 template <class C>
 void softmax_row(C* row, std::int64_t count) {
   const C largest = reduce_run<Choosing<C, true>>(row, count);
-  for (std::int64_t i = 0; i < count; ++i) row[i] = fast_exp(row[i] - largest);
+  for (std::int64_t i = 0; i < count; ++i) row[i] = fast_exp_down(row[i] - largest);
   const C factor = static_cast<C>(1 / reduce_run<Adding<C, Plain>>(row, count));
   for (std::int64_t i = 0; i < count; ++i) row[i] *= factor;
 }

@@ -143,6 +143,18 @@ PreparedKernel pow(PrepareContext& context) {
       context.element(0), [&](auto tag) { return float_base<decltype(tag)>(context); });
 }
 
+// By masks of bits: as a choice the compiler makes a branch of it, which random conditions mislead, and no
+// vectors. out may be the operand that goes along.
+template <std::int64_t kX, std::int64_t kY, class T>
+void choose_row(const bool* chosen, const T* x, const T* y, T* out, std::int64_t count) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(chosen);
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T mask = bytes[i] != 0 ? static_cast<T>(-1) : T(0);
+    out[i] = static_cast<T>((x[i * kX] & mask) | (y[i * kY] & static_cast<T>(~mask)));
+  }
+}
+
 template <class T>
 PreparedKernel where_of(const PrepareContext& context) {
   Dims output = ir::broadcast(context.dims(0), ir::broadcast(context.dims(1), context.dims(2)));
@@ -157,19 +169,13 @@ PreparedKernel where_of(const PrepareContext& context) {
       const bool* chosen = condition + offsets[0];
       const T* from_x = x + offsets[1];
       const T* from_y = y + offsets[2];
-      if (plan.steps == Offsets{1, 1, 1}) {
-        for (std::int64_t i = 0; i < count; ++i) out[at + i] = chosen[i] ? from_x[i] : from_y[i];
-      } else if (plan.steps == Offsets{1, 1, 0}) {
-        const T other = *from_y;
-        for (std::int64_t i = 0; i < count; ++i) out[at + i] = chosen[i] ? from_x[i] : other;
-      } else if (plan.steps == Offsets{1, 0, 1}) {
-        const T one = *from_x;
-        for (std::int64_t i = 0; i < count; ++i) out[at + i] = chosen[i] ? one : from_y[i];
-      } else {
-        for (std::int64_t i = 0; i < count; ++i) {
-          out[at + i] = chosen[i * plan.steps[0]] ? from_x[i * plan.steps[1]] : from_y[i * plan.steps[2]];
-        }
+      if constexpr (std::is_unsigned_v<T>) {
+        if (plan.steps == Offsets{1, 1, 1}) return choose_row<1, 1>(chosen, from_x, from_y, out + at, count);
+        if (plan.steps == Offsets{1, 1, 0}) return choose_row<1, 0>(chosen, from_x, from_y, out + at, count);
+        if (plan.steps == Offsets{1, 0, 1}) return choose_row<0, 1>(chosen, from_x, from_y, out + at, count);
       }
+      for (std::int64_t i = 0; i < count; ++i)
+        out[at + i] = chosen[i * plan.steps[0]] ? from_x[i * plan.steps[1]] : from_y[i * plan.steps[2]];
     });
   };
 }

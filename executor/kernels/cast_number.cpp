@@ -102,6 +102,11 @@ void widen(const From* from, Wide* to, std::int64_t count) {
     to_float(from, to, count);
   } else if constexpr (is_small_int<From>) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i].value;
+  } else if constexpr (std::is_same_v<From, bool>) {
+    // As bytes: of booleans the compiler makes no vectors.
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(from);
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Wide>(bytes[i] != 0);
   } else {
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Wide>(from[i]);
   }

@@ -1,8 +1,8 @@
 // Normalisations along chosen axes without a scale: LpNormalization and MeanVarianceNormalization.
-// Lp sees the tensor as [outer, count, inner] and does 128 neighbouring columns at once, so that memory is
-// read in order. MeanVariance takes any set of axes: the tensor as rows of its last axis, with a table that
-// says to which group (elements that share a mean) each row belongs; means and variances are two passes in
-// double.
+// Lp sees the tensor as [outer, count, inner]: row by row along the last axis, else 128 neighbouring columns
+// at once, so that memory is read in order. MeanVariance takes any set of axes: the tensor as rows of its
+// last axis, with a table that says to which group (elements that share a mean) each row belongs; means and
+// variances are two passes in double.
 #include <algorithm>
 
 #include "executor/kernels/norm.h"
@@ -42,7 +42,28 @@ void normalize_columns(const LpNormalization& op, const T* x, T* y, std::int64_t
 }
 
 template <class T>
+void normalize_row(const LpNormalization& op, const T* x, T* y) {
+  T norm = 0;
+  if (op.squares) {
+#pragma omp simd reduction(+ : norm)
+    for (std::int64_t i = 0; i < op.count; ++i) norm += x[i] * x[i];
+    norm = std::sqrt(norm);
+  } else {
+#pragma omp simd reduction(+ : norm)
+    for (std::int64_t i = 0; i < op.count; ++i) norm += std::fabs(x[i]);
+  }
+  if (norm == T{0}) norm = T{1};
+  for (std::int64_t i = 0; i < op.count; ++i) y[i] = x[i] / norm;
+}
+
+template <class T>
 void normalize_lp(const LpNormalization& op, const T* x, T* y) {
+  if (op.inner == 1) {
+    return parallel_ranges(op.outer, op.count * 2, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row)
+        normalize_row(op, x + row * op.count, y + row * op.count);
+    });
+  }
   const std::int64_t blocks = (op.inner + kLanes - 1) / kLanes;
   parallel_ranges(op.outer * blocks, op.count * std::min(kLanes, op.inner) * 2,
                   [&](std::int64_t begin, std::int64_t end) {

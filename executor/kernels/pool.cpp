@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "executor/kernels/families.h"
-#include "executor/kernels/pool_maxima.h"
+#include "executor/kernels/reduce_core.h"
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/widened.h"
@@ -23,14 +22,7 @@ T mean_of(const T* x, std::int64_t count, std::int64_t /*p*/) {
 
 template <class T>
 T maximum_of(const T* x, std::int64_t count, std::int64_t /*p*/) {
-  T most = least_of<T>();
-  bool has_nan = false;
-#pragma omp simd reduction(max : most) reduction(| : has_nan)
-  for (std::int64_t i = 0; i < count; ++i) {
-    most = x[i] > most ? x[i] : most;
-    has_nan |= x[i] != x[i];
-  }
-  return has_nan ? std::numeric_limits<T>::quiet_NaN() : most;
+  return reduce_run<Choosing<T, true>>(x, count);
 }
 
 template <class T>

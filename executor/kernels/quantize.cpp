@@ -137,6 +137,66 @@ void round_and_shift(float* x, const float* zero, std::int64_t step, std::int64_
   }
 }
 
+// The scale of a part of a row, and its zero point.
+struct Scale {
+  const float* factor;
+  const float* zero;
+};
+
+// All of it in one pass, for bytes; the numbers are those of the steps above. kStep is the scale's.
+template <std::int64_t kStep, class Byte>
+void quantize_floats(const float* x, Scale scale, std::int64_t count, Byte* y) {
+  constexpr auto kLow = static_cast<float>(std::numeric_limits<Byte>::lowest());
+  constexpr auto kHigh = static_cast<float>(std::numeric_limits<Byte>::max());
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float shifted = std::nearbyint(x[i] / scale.factor[i * kStep]) + scale.zero[i * kStep];
+    const float above = shifted > kLow ? shifted : kLow;
+    y[i] = static_cast<Byte>(static_cast<std::int32_t>(above < kHigh ? above : kHigh));
+  }
+}
+
+template <std::int64_t kStep, class Byte>
+void dequantize_bytes(const Byte* x, Scale scale, std::int64_t count, float* y) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i)
+    y[i] = (static_cast<float>(x[i]) - scale.zero[i * kStep]) * scale.factor[i * kStep];
+}
+
+// Calls use(a number of the type of bytes), and tells whether it is one.
+template <class Use>
+bool of_bytes(DataType type, const Use& use) {
+  if (type == DataType::Int8) {
+    use(std::int8_t{});
+  } else if (type == DataType::Uint8) {
+    use(std::uint8_t{});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// False where the types are others.
+bool quantized_in_one_pass(const RunContext& run, Scale scale, std::int64_t step, std::int64_t first,
+                           std::int64_t count) {
+  if (run.input(0).type() != DataType::Float) return false;
+  const float* x = run.input(0).data<float>() + first;
+  return of_bytes(run.output(0).type(), [&](auto tag) {
+    auto* y = run.output(0).data<decltype(tag)>() + first;
+    step == 0 ? quantize_floats<0>(x, scale, count, y) : quantize_floats<1>(x, scale, count, y);
+  });
+}
+
+bool dequantized_in_one_pass(const RunContext& run, Scale scale, std::int64_t step, std::int64_t first,
+                             std::int64_t count) {
+  if (run.output(0).type() != DataType::Float) return false;
+  float* y = run.output(0).data<float>() + first;
+  return of_bytes(run.input(0).type(), [&](auto tag) {
+    const auto* x = run.input(0).data<decltype(tag)>() + first;
+    step == 0 ? dequantize_bytes<0>(x, scale, count, y) : dequantize_bytes<1>(x, scale, count, y);
+  });
+}
+
 DataType division_precision(const PrepareContext& context) {
   const std::int64_t given = context.get_int("precision");
   const DataType type = given != 0 ? static_cast<DataType>(given) : context.element(1);
@@ -157,6 +217,9 @@ PreparedKernel quantize(PrepareContext& context) {
     Tensor& y = run.output(0);
     const bool to_integer = ir::is_integer(y.type());
     rows.for_each([&](std::int64_t first, std::int64_t scale, std::int64_t count) {
+      const Scale of_part{std::as_const(scales).data<float>() + scale, zeros.data<float>() + scale};
+      if (precision == DataType::Float && quantized_in_one_pass(run, of_part, rows.step(), first, count))
+        return;
       float block[kBlock];
       to_float(run.input(0), first, count, block);
       divide(block, std::as_const(scales).data<float>() + scale, rows.step(), count, precision);
@@ -194,6 +257,8 @@ PreparedKernel dequantize(PrepareContext& context) {
     const Tensor scales = as_float(run.input(1));
     const Tensor zeros = zero_points(run);
     rows.for_each([&](std::int64_t first, std::int64_t scale, std::int64_t count) {
+      const Scale of_part{scales.data<float>() + scale, zeros.data<float>() + scale};
+      if (dequantized_in_one_pass(run, of_part, rows.step(), first, count)) return;
       float block[kBlock];
       subtract_zero(run.input(0), first, zeros.data<float>() + scale, rows.step(), count, block);
       const float* factor = scales.data<float>() + scale;

@@ -92,30 +92,38 @@ struct Choosing {
   }
 };
 
-template <class Op>
-typename Op::Part reduce_stretch(const typename Op::Read* x, std::int64_t count, typename Op::Read shift) {
+/// Of a multiple of kLanes elements.
+template <class Op, std::int64_t kLanes>
+typename Op::Part reduce_in_lanes(const typename Op::Read* x, std::int64_t count, typename Op::Read shift) {
   using Part = typename Op::Part;
-  constexpr std::int64_t kLanes = 64;
-  Part first = Op::kFirst;
-  if (count < kLanes) {
-    for (std::int64_t i = 0; i < count; ++i) first = Op::put(first, Op::read(x[i], shift));
-    return first;
-  }
+  const Part first = Op::kFirst;
   Part lanes[kLanes];
   std::fill_n(lanes, kLanes, first);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+#pragma omp simd
     for (std::int64_t lane = 0; lane < kLanes; ++lane) {
       lanes[lane] = Op::put(lanes[lane], Op::read(x[i + lane], shift));
     }
-  }
-  for (std::int64_t lane = 0; i + lane < count; ++lane) {
-    lanes[lane] = Op::put(lanes[lane], Op::read(x[i + lane], shift));
   }
   for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
     for (std::int64_t lane = 0; lane < half; ++lane) lanes[lane] = Op::put(lanes[lane], lanes[lane + half]);
   }
   return lanes[0];
+}
+
+/// Many lanes hide what an operation waits for, a vector of them serves short rows and what is left of long
+/// ones.
+template <class Op>
+typename Op::Part reduce_stretch(const typename Op::Read* x, std::int64_t count, typename Op::Read shift) {
+  constexpr std::int64_t kMany = 64;
+  constexpr std::int64_t kFew = 8;
+  typename Op::Part result = Op::kFirst;
+  const std::int64_t in_many = count / kMany * kMany;
+  const std::int64_t in_few = (count - in_many) / kFew * kFew;
+  if (in_many > 0) result = reduce_in_lanes<Op, kMany>(x, in_many, shift);
+  if (in_few > 0) result = Op::put(result, reduce_in_lanes<Op, kFew>(x + in_many, in_few, shift));
+  for (std::int64_t i = in_many + in_few; i < count; ++i) result = Op::put(result, Op::read(x[i], shift));
+  return result;
 }
 
 template <class Op>

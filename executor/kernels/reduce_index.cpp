@@ -21,12 +21,29 @@ Around around_axis(const Dims& dims, std::int64_t axis) {
   return around;
 }
 
+// The first place in a stretch of a row where `is` holds; `count` where there is none.
+template <class T, class Test>
+std::int32_t first_place(const T* x, std::int32_t count, const Test& is) {
+  std::int32_t first = count;
+#pragma omp simd reduction(min : first)
+  for (std::int32_t i = 0; i < count; ++i) first = is(x[i]) & (i < first) ? i : first;
+  return first;
+}
+
 // First or last place of the best element of a row, NaN being better than any number.
 template <class T, bool kLargest>
 std::int64_t index_in_row(const T* x, std::int64_t count, bool last) {
   const T best = reduce_run<Choosing<T, kLargest>>(x, count);
-  const auto is_best = [best](T value) { return value == best || (best != best && value != value); };
-  if (!last) return std::find_if(x, x + count, is_best) - x;
+  const auto is_best = [best](T value) { return (value == best) | ((best != best) & (value != value)); };
+  if (!last) {
+    constexpr std::int64_t kStretch = 256;
+    for (std::int64_t begin = 0; begin < count; begin += kStretch) {
+      const auto length = static_cast<std::int32_t>(std::min(kStretch, count - begin));
+      const std::int32_t place = first_place(x + begin, length, is_best);
+      if (place < length) return begin + place;
+    }
+    return count;
+  }
   std::int64_t index = count - 1;
   while (!is_best(x[index])) --index;
   return index;

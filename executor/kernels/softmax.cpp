@@ -1,6 +1,7 @@
 // Each row in three passes: the largest element, exponentials of the differences with their sum, the division
 // (Log: the differences less the logarithm of the sum). With the op's axis in the middle, up to 128
-// neighbouring columns are done at once, so that the inner axis is the vector.
+// neighbouring columns are done at once, so that the inner axis is the vector. Rows shorter than a vector are
+// turned into such columns.
 #include "executor/kernels/softmax.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void plain_row(const T* x, T* y, std::int64_t count) {
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < count; ++i) {
-    const T e = fast_exp(x[i] - most);
+    const T e = fast_exp_down(x[i] - most);
     y[i] = e;
     sum += e;
   }
@@ -58,7 +59,7 @@ void log_row(const T* x, T* y, std::int64_t count) {
   const T most = largest(x, count);
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) sum += fast_exp(x[i] - most);
+  for (std::int64_t i = 0; i < count; ++i) sum += fast_exp_down(x[i] - most);
   const T log_sum = fast_log(sum);
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] - most - log_sum;
 }
@@ -85,7 +86,7 @@ void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std
 #pragma omp simd
     for (std::int64_t i = 0; i < lanes; ++i) {
       const T shifted = row[i] - most[i];
-      const T e = fast_exp(shifted);
+      const T e = fast_exp_down(shifted);
       out[i] = kind == SoftmaxKind::Plain ? e : shifted;
       sum[i] += e;
     }
@@ -100,6 +101,21 @@ void softmax_columns(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std
     for (std::int64_t i = 0; i < lanes; ++i) {
       out[i] = kind == SoftmaxKind::Plain ? out[i] * sum[i] : out[i] - sum[i];
     }
+  }
+}
+
+constexpr std::int64_t kShortRow = 16;
+
+// Up to kSoftmaxLanes rows of at most kShortRow elements. y may be x.
+template <class T>
+void softmax_short_rows(SoftmaxKind kind, const T* x, T* y, std::int64_t count, std::int64_t rows) {
+  T columns[kShortRow * kSoftmaxLanes];
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (std::int64_t i = 0; i < rows; ++i) columns[k * rows + i] = x[i * count + k];
+  }
+  softmax_columns(kind, columns, columns, count, rows, rows);
+  for (std::int64_t k = 0; k < count; ++k) {
+    for (std::int64_t i = 0; i < rows; ++i) y[i * count + k] = columns[k * rows + i];
   }
 }
 
@@ -152,6 +168,17 @@ template <class T>
 void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count,
                    std::int64_t inner) {
   constexpr std::int64_t kCostOfExp = 8;
+  if (inner == 1 && count < kShortRow) {
+    const std::int64_t blocks = (outer + kSoftmaxLanes - 1) / kSoftmaxLanes;
+    return parallel_ranges(blocks, count * kSoftmaxLanes * kCostOfExp,
+                           [&](std::int64_t begin, std::int64_t end) {
+                             for (std::int64_t block = begin; block < end; ++block) {
+                               const std::int64_t row = block * kSoftmaxLanes;
+                               softmax_short_rows(kind, x + row * count, y + row * count, count,
+                                                  std::min(kSoftmaxLanes, outer - row));
+                             }
+                           });
+  }
   if (inner == 1) {
     parallel_ranges(outer, count * kCostOfExp, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {

@@ -24,7 +24,7 @@ T hard_sigmoid(T x, T alpha, T beta) {
 }
 
 template <class T>
-T softplus(T x) {
+inline T softplus(T x) {
   const T tail = fast_log1p(fast_exp(-std::fabs(x)));
   return relu(x) + tail;
 }

@@ -51,8 +51,15 @@ PreparedKernel sign(PrepareContext& context) {
   });
 }
 
+// On bytes: of booleans the compiler makes no vectors.
 PreparedKernel logical_not(PrepareContext& /*context*/) {
-  return map_kernel<bool, bool>([](bool x) { return !x; });
+  return [](const RunContext& run) {
+    const auto* x = static_cast<const std::uint8_t*>(run.input(0).raw());
+    auto* y = static_cast<std::uint8_t*>(run.output(0).raw());
+    parallel_ranges(run.input(0).size(), kElementCost, [&](std::int64_t begin, std::int64_t end) {
+      map_elements(x + begin, y + begin, end - begin, [](std::uint8_t byte) { return byte == 0; });
+    });
+  };
 }
 
 PreparedKernel bitwise_not(PrepareContext& context) {
@@ -86,10 +93,13 @@ PreparedKernel is_nan(PrepareContext& context) {
 }
 
 PreparedKernel is_inf(PrepareContext& context) {
-  return test_kernel(context, [negative = context.get_int("detect_negative") != 0,
-                               positive = context.get_int("detect_positive") != 0](auto x) {
-    constexpr auto kInfinity = std::numeric_limits<decltype(x)>::infinity();
-    return (positive & (x == kInfinity)) | (negative & (x == -kInfinity));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();  // no number equals it
+  const double high = context.get_int("detect_positive") != 0 ? kInfinity : kNothing;
+  const double low = context.get_int("detect_negative") != 0 ? -kInfinity : kNothing;
+  return test_kernel(context, [high, low](auto x) {
+    using T = decltype(x);
+    return (x == static_cast<T>(high)) | (x == static_cast<T>(low));
   });
 }
 

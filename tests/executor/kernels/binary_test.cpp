@@ -245,6 +245,42 @@ TEST(Where, TakesScalarsOnEitherSide) {
   EXPECT_THAT(values<std::int8_t>(run_op("Where", {condition, nine, nine})), ElementsAre(9, 9, 9));
 }
 
+template <class T>
+void expect_choice(std::int64_t count) {
+  Tensor condition(ir::DataType::Bool, {count});
+  Tensor x(ir::data_type_of<T>, {count});
+  Tensor y(ir::data_type_of<T>, {count});
+  std::vector<T> wanted;
+  for (std::int64_t i = 0; i < count; ++i) {
+    condition.data<bool>()[i] = i * 7919 % 11 < 5;
+    x.data<T>()[i] = static_cast<T>(i % 100 + 1);
+    y.data<T>()[i] = static_cast<T>(-1 - i % 100);
+    wanted.push_back((condition.data<bool>()[i] ? x : y).template data<T>()[i]);
+  }
+  EXPECT_EQ(values<T>(run_op("Where", {condition, x, y})), wanted) << count;
+}
+
+TEST(Where, ChoosesElementByElementInRowsOfEveryLength) {
+  for (std::int64_t count = 1; count < 140; ++count) {
+    expect_choice<std::int8_t>(count);
+    expect_choice<std::int16_t>(count);
+    expect_choice<float>(count);
+    expect_choice<std::int64_t>(count);
+  }
+}
+
+// The bits are moved: a NaN that is not chosen leaves no trace.
+TEST(Where, DoesNotComputeWithWhatItLeavesOut) {
+  const Tensor all = list<float>({kNan, kInfinity, -0.0F, 1});
+  const Tensor nan = Tensor::scalar<float>(kNan);
+  const auto chosen = values<float>(
+      run_op("Where", {list<bool>({false, false, true, true}), all, list<float>({2, 3, 4, 5})}));
+  EXPECT_THAT(chosen, ElementsAre(2, 3, 0, 1));
+  EXPECT_TRUE(std::signbit(chosen[2]));
+  EXPECT_THAT(values<float>(run_op("Where", {list<bool>({true, true}), list<float>({6, 7}), nan})),
+              ElementsAre(6, 7));
+}
+
 TEST(Binary, NamesShapesThatDoNotFit) {
   EXPECT_THROW(run_op("Add", {list<float>({1, 2}), list<float>({1, 2, 3})}), Error);
 }

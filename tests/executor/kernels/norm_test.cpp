@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <cmath>
 
@@ -186,6 +187,24 @@ TEST(RmsNormalization, DividesByTheRootMeanSquareInTheScalesType) {
   expect_near<double>(results[0], {2, 14, -10, 10}, 1e-12);
   const double root = std::sqrt(68.0 / 4);
   expect_near<float>(results[1], {1 / root, 14 / root, -3 / root, 6 / root}, 1e-6);
+}
+
+TEST(LpNormalization, GivesRowsOfEveryLengthTheNormOfColumns) {
+  for (int count = 1; count < 40; ++count) {
+    std::vector<float> x;
+    for (int i = 0; i < 2 * count; ++i) x.push_back(static_cast<float>(i * 7 % 13 - 6));
+    for (int p : {1, 2}) {
+      const auto outputs = run_text(
+          fmt::format(
+              "agraph (float[2,{0}] x) => (float[] rows, float[] columns) {{"
+              " rows = LpNormalization <axis = 1, p = {1}> (x)  turned = Transpose <perm = [1, 0]> (x)"
+              " normal = LpNormalization <axis = 0, p = {1}> (turned)  columns = Transpose <perm = [1, 0]> (normal) }}",
+              count, p),
+          {tensor<float>({2, count}, x)});
+      EXPECT_THAT(values<float>(outputs[0]),
+                  ::testing::Pointwise(::testing::FloatEq(), values<float>(outputs[1])));
+    }
+  }
 }
 
 TEST(LpNormalization, DividesByTheNormAndLeavesZerosAlone) {

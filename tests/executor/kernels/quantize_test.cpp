@@ -13,9 +13,12 @@ namespace {
 using ir::DataType;
 using ir::Tensor;
 using ::testing::ElementsAre;
+using testing::kInfinity;
+using testing::kNan;
 using testing::list;
 using testing::run_op;
 using testing::run_op_outputs;
+using testing::run_text;
 using testing::tensor;
 using testing::values;
 
@@ -100,6 +103,32 @@ TEST(DequantizeLinear, UndoesEverySlice) {
   const Tensor y = run_op("DequantizeLinear", {x, list<float>({2, 10}), list<std::int8_t>({1, 0})},
                           {integer_attribute("axis", 0)});
   EXPECT_THAT(values<float>(y), ElementsAre(0, 2, 30, 40));
+}
+
+// Beside halves, which go step by step.
+TEST(QuantizeLinear, GivesTheSameInOnePassAsStepByStep) {
+  constexpr std::int64_t kCount = 3001;
+  Tensor x(ir::DataType::Float, {kCount});
+  for (std::int64_t i = 0; i < kCount; ++i) x.data<float>()[i] = static_cast<float>(i - 1500) / 8;
+  x.data<float>()[7] = kNan;
+  x.data<float>()[8] = kInfinity;
+  for (const std::string type : {"int8", "uint8"}) {
+    const std::string zero = type == "int8" ? "-3" : "130";
+    const auto outputs = run_text(
+        fmt::format(
+            "g (float[{0}] x) => ({1} a, {1} b, float[] back, float[] again)"
+            " <float s = {{0.5}}, {1} z = {{{2}}}> {{ t = Cast <to = 10> (s) "
+            " a = QuantizeLinear (x, s, z)  half = Cast <to = 10> (x)  b = QuantizeLinear (half, t, z)"
+            " back = DequantizeLinear (a, s, z)  narrow = DequantizeLinear (a, t, z)  again = Cast <to = 1> (narrow) }}",
+            kCount, type, zero),
+        {x});
+    EXPECT_EQ(values<float>(outputs[2]), values<float>(outputs[3]));
+    if (type == "int8") {
+      EXPECT_EQ(values<std::int8_t>(outputs[0]), values<std::int8_t>(outputs[1]));
+    } else {
+      EXPECT_EQ(values<std::uint8_t>(outputs[0]), values<std::uint8_t>(outputs[1]));
+    }
+  }
 }
 
 TEST(DequantizeLinear, KeepsLargeIntegersExactUntilTheZeroPointIsGone) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "tests/support/run_text.h"
 
@@ -205,6 +206,38 @@ TEST(ArgMax, ChoosesFirstOrLastOfEquals) {
   EXPECT_THAT(arg("ArgMax", {2, 3}, x, 0, false), ElementsAre(0, 0, 1));
   EXPECT_THAT(arg("ArgMax", {2, 3}, x, 0, true), ElementsAre(1, 0, 1));
   EXPECT_THAT(arg("ArgMin", {2, 3}, x, -2, true), ElementsAre(1, 1, 0));
+}
+
+TEST(ArgMax, FindsTheFirstOfRowsOfEveryLength) {
+  for (std::int64_t count : {1, 7, 63, 64, 65, 255, 256, 257, 600}) {
+    for (std::int64_t place = 0; place < count; place += count / 7 + 1) {
+      std::vector<float> row(count, -1);
+      for (std::int64_t i = place; i < count; i += 3) row[i] = 5;
+      const ir::Tensor x = tensor<float>({1, count}, row);
+      const auto found = run_text(
+          fmt::format("g (float[1,{}] x) => (int64[] y) {{ y = ArgMax <axis = 1> (x) }}", count), {x});
+      EXPECT_THAT(values<std::int64_t>(found[0]), ElementsAre(place)) << count;
+    }
+  }
+}
+
+TEST(Reduce, TakesAllOfRowsOfEveryLength) {
+  for (std::int64_t count = 1; count < 150; ++count) {
+    const std::vector<float> row = numbers<float>(count);
+    const ir::Tensor x = tensor<float>({1, count}, row);
+    EXPECT_THAT(values<float>(reduce("ReduceSum", x, {1})),
+                ElementsAre(std::accumulate(row.begin(), row.end(), 0.0F)));
+    for (std::int64_t place : {std::int64_t{0}, count / 2, count - 1}) {
+      std::vector<float> raised = row;
+      raised[place] = 50;
+      const ir::Tensor with_most = tensor<float>({1, count}, raised);
+      EXPECT_THAT(values<float>(reduce("ReduceMax", with_most, {1})), ElementsAre(50))
+          << count << " " << place;
+      raised[place] = kNan;
+      const ir::Tensor with_nan = tensor<float>({1, count}, raised);
+      EXPECT_TRUE(std::isnan(values<float>(reduce("ReduceMin", with_nan, {1}))[0])) << count << " " << place;
+    }
+  }
 }
 
 TEST(ArgMax, FindsNan) {

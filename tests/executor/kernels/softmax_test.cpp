@@ -46,6 +46,22 @@ TEST(Softmax, AgreesWithItsDefinitionAlongEveryAxis) {
   }
 }
 
+TEST(Softmax, AgreesWithItsDefinitionInRowsOfEveryLength) {
+  for (std::int64_t count = 1; count < 40; ++count) {
+    const std::vector<float> x = softened_ramp(static_cast<std::size_t>(130 * count));
+    const auto results = run_text(
+        "agraph (float[A,B] x) => (float[A,B] y, float[A,B] z) { y = Softmax (x)  z = LogSoftmax (x) }",
+        {tensor<float>({130, count}, x)});
+    const std::vector<double> expected = naive_softmax(x, static_cast<std::size_t>(count), 1);
+    const auto y = values<float>(results[0]);
+    const auto z = values<float>(results[1]);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_NEAR(y[i], expected[i], 1e-6) << count << " element " << i;
+      ASSERT_NEAR(z[i], std::log(expected[i]), 2e-6) << count << " element " << i;
+    }
+  }
+}
+
 TEST(Softmax, StandsLargeNumbersAndMinusInfinity) {
   const float infinity = std::numeric_limits<float>::infinity();
   const auto results = run_text("agraph (float[N] x) => (float[N] y) { y = Softmax(x) }",
