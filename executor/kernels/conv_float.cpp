@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/conv_pointwise.h"
 #include "executor/kernels/conv_rows.h"
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/gemm.h"
@@ -107,11 +108,19 @@ void convolve_transposed(const ColumnConv& conv, const ConvData<T>& data) {
   }
 }
 
+std::optional<FloatConv> make_float_conv(const ConvShape& shape, bool has_bias, const Tensor* weights) {
+  if (ir::pays_by_rows(shape)) return make_row_conv(shape);
+  const bool joins = pays_to_join_images(shape);
+  if (!joins && !skips(shape)) return make_library_conv(shape, has_bias, weights);
+  auto dense =
+      make_library_conv(joins ? with_joined_images(shape) : without_skipped(shape), has_bias, weights);
+  if (!dense) return std::nullopt;
+  return joins ? make_joined_conv(shape, std::move(*dense)) : make_skipping_conv(shape, std::move(*dense));
+}
+
 PreparedKernel in_float(PrepareContext& context, const ConvShape& shape) {
   if (context.element(0) != DataType::Float) return {};
-  const std::optional<FloatConv> conv =
-      ir::pays_by_rows(shape) ? make_row_conv(shape)
-                              : make_library_conv(shape, context.has_input(2), context.constant(1));
+  const std::optional<FloatConv> conv = make_float_conv(shape, context.has_input(2), context.constant(1));
   if (!conv) return {};
   context.need_scratch(conv->scratch_bytes);
   return [run_conv = conv->run](const RunContext& run) {

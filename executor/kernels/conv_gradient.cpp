@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/conv_pointwise.h"
 #include "executor/kernels/conv_rows.h"
 #include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/tools/dispatch.h"
@@ -104,7 +105,15 @@ void run_piece(const WeightGradient& op, const T* x, const T* flow, T* weights, 
 
 PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape) {
   if (context.element(0) != DataType::Float) return {};
-  auto gradient = make_library_weight_gradient(shape);
+  std::optional<FloatWeightGradient> gradient;
+  if (pays_to_join_images(shape)) {
+    gradient = make_joined_weight_gradient(shape);
+  } else if (skips(shape)) {
+    gradient = make_library_weight_gradient(without_skipped(shape));
+    if (gradient) gradient = make_skipping_weight_gradient(shape, std::move(*gradient));
+  } else {
+    gradient = make_library_weight_gradient(shape);
+  }
   if (!gradient) return {};
   if (ir::pays_by_rows(shape)) gradient = make_row_weight_gradient(shape, std::move(*gradient));
   context.need_scratch(gradient->scratch_bytes);
