@@ -8,6 +8,7 @@
 #include "executor/cli/clocked_run.h"
 #include "executor/cli/in_model.h"
 #include "executor/cli/machine.h"
+#include "executor/cli/process_memory.h"
 #include "executor/cli/progress.h"
 #include "executor/cli/report_files.h"
 #include "executor/cli/run_inputs.h"
@@ -15,6 +16,7 @@
 #include "executor/cli/session_options.h"
 #include "executor/cli/terminal.h"
 #include "executor/cli/what_ifs.h"
+#include "executor/report/table.h"
 #include "executor/session/fill_in.h"
 #include "executor/session/stopwatch.h"
 #include "executor/session/working_sizes.h"
@@ -25,7 +27,8 @@ namespace {
 struct RunResult {
   report::RunReport report;
   std::vector<OutputResult> outputs;
-  std::size_t ops = 0;                        ///< of the model
+  std::size_t ops = 0;  ///< of the model
+  numeric::ArenaBytes arena = {};
   std::vector<sim::Timeline> elsewhere = {};  ///< what ran, on better machines
 };
 
@@ -129,6 +132,15 @@ Strategy strategy_of_files(const Options& options, const importer::Signature& si
   return strategy;
 }
 
+// How much of this machine's memory the run took; of a run alone, not of an estimate.
+std::string memory_text(const numeric::ArenaBytes& arena) {
+  const auto bytes = [](auto count) { return report::bytes(static_cast<double>(count)); };
+  const double above = arena.live > 0 ? static_cast<double>(arena.planned) / arena.live - 1 : 0;
+  return fmt::format(
+      "memory of this machine: {} at most; values between ops {}, {:.1f}% above the {} that live at once\n",
+      bytes(most_resident_bytes()), bytes(arena.planned), 100 * above, bytes(arena.live));
+}
+
 enum class Helps : std::uint8_t { No, Asked };  ///< whether anybody asks what would help
 
 RunResult execute(const Options& options, Helps helps) {
@@ -152,6 +164,7 @@ RunResult execute(const Options& options, Helps helps) {
   result.report.prepare_seconds = seconds_since(start);
   add_details(result.report, options, session.program(), session.timeline(), {});
   add_model_file(result.report, options);
+  result.arena = session.arena();
   print_schedule(options, session.strategy(), session.program().processors,
                  session.strategy().batches_per_step);
   if (session.can_run()) run_numbers(options, session, given, signature, result);
@@ -176,6 +189,7 @@ int execute_run(const Options& options) {
       what_ifs_of_run(options, result.report, Task::Inference, result.ops, std::move(result.elsewhere));
   if (const int status = finish_report(options, result.report); status != kDone) return status;
   for (const OutputResult& output : result.outputs) show(print(output));
+  if (options.verbose && !result.report.is_estimate) show(memory_text(result.arena));
   const bool agrees = std::all_of(result.outputs.begin(), result.outputs.end(),
                                   [](const OutputResult& output) { return output.comparison.agrees(); });
   return agrees ? kDone : kFailed;

@@ -13,16 +13,22 @@ struct Lifetime {
   int last = 0;
 };
 
-struct ArenaPlan {
-  std::vector<std::size_t> offsets;  ///< per lifetime, 64-byte aligned
-  std::size_t bytes = 0;             ///< of the whole arena
+/// Bytes of memory for values between ops.
+struct ArenaBytes {
+  std::size_t planned = 0;  ///< what is taken
+  std::size_t live = 0;     ///< the most that lives at one step: no plan takes less
 };
 
-/// Plans the offsets so that values whose lifetimes meet never overlap. The largest value goes first, each to
-/// the lowest free offset, which is within a small factor of the best plan (Pisarchyk and Lee, "Efficient
-/// Memory Management for Deep Neural Net Inference", 2020: greedy by size).
-/// Tens of thousands of values are planned in the order of time instead, which is as good where sizes are
-/// alike.
+struct ArenaPlan {
+  std::vector<std::size_t> offsets;  ///< per lifetime, 64-byte aligned
+  ArenaBytes bytes = {};
+};
+
+/// Plans the offsets so that values whose lifetimes meet never overlap. The best of several plans: in the
+/// order of time each value to the smallest free piece that holds it; the largest first, each to the lowest
+/// free offset (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020: greedy
+/// by size); those first that are most bytes for most steps. Tens of thousands of values are planned in the
+/// order of time alone.
 ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace podium::numeric

@@ -377,9 +377,19 @@ const executor::Program& Engine::program() const { return state_->program; }
 
 std::int64_t Engine::peak_bytes(int processor) const { return state_->peak.bytes(processor); }
 
-std::size_t Engine::arena_bytes() const {
-  std::size_t total = 0;
-  for (const PreparedBlock& block : state_->blocks) total += block.arena_bytes();
+ArenaBytes Engine::arena() const {
+  std::vector<ArenaBytes> largest(state_->program.processors);
+  for (executor::BlockId id : state_->program.block_ids()) {
+    ArenaBytes& of_processor = largest[state_->program[id].processor];
+    const ArenaBytes of_block = state_->blocks[id].arena();
+    of_processor.planned = std::max(of_processor.planned, of_block.planned);
+    of_processor.live = std::max(of_processor.live, of_block.live);
+  }
+  ArenaBytes total;
+  for (const ArenaBytes& of_processor : largest) {
+    total.planned += of_processor.planned;
+    total.live += of_processor.live;
+  }
   return total;
 }
 

@@ -36,8 +36,8 @@ class Engine {
   const executor::Program& program() const;
   /// The most bytes that a processor held at once in the last run, with weights, without streaming memory.
   std::int64_t peak_bytes(int processor) const;
-  /// Bytes of planned activations over all blocks.
-  std::size_t arena_bytes() const;
+  /// Of all processors: blocks of one share the arena of the largest.
+  ArenaBytes arena() const;
 
  private:
   struct State;

@@ -133,7 +133,7 @@ struct PreparedBlock::State {
   std::vector<OutputMemory> output_memories;
   MemoryPool pool;
   std::shared_ptr<WorkingMemory> working;
-  std::size_t arena_bytes = 0;
+  ArenaBytes arena_bytes = {};
   std::vector<InArena> in_arena;
   const std::byte* placed_in = nullptr;          // the arena that the values in it point into now
   std::vector<std::vector<ValueId>> dies_after;  // per task: dynamic values to free
@@ -271,7 +271,7 @@ void PreparedBlock::State::plan(const std::vector<Rewritten>& rewritten) {
   }
   const ArenaPlan memory = plan_arena(wanted);
   arena_bytes = memory.bytes;
-  working->need_arena(arena_bytes);
+  working->need_arena(arena_bytes.planned);
   ir::IdMap<ValueId, bool> is_output(std::ssize(graph.values), false);
   for (ValueId id : graph.outputs) is_output[id] = true;
   for (ValueId id : graph.value_ids()) {
@@ -370,7 +370,7 @@ PreparedBlock::~PreparedBlock() = default;
 PreparedBlock::PreparedBlock(PreparedBlock&&) noexcept = default;
 PreparedBlock& PreparedBlock::operator=(PreparedBlock&&) noexcept = default;
 
-std::size_t PreparedBlock::arena_bytes() const { return state_->arena_bytes; }
+ArenaBytes PreparedBlock::arena() const { return state_->arena_bytes; }
 
 std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> inputs) {
   State& state = *state_;

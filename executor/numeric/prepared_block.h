@@ -43,8 +43,7 @@ class PreparedBlock {
   /// their memory: all do but inputs that are handed on. Error names the node that failed.
   std::span<const ir::Datum* const> run(std::span<const ir::Datum* const> inputs);
 
-  /// Bytes of the planned arena.
-  std::size_t arena_bytes() const;
+  ArenaBytes arena() const;
 
  private:
   struct State;

@@ -193,8 +193,8 @@ const Watched* InferenceSession::watched() const { return state_->watched ? &*st
 std::int64_t InferenceSession::peak_bytes(int processor) const {
   return state_->compiled.engine->peak_bytes(processor);
 }
-std::size_t InferenceSession::arena_bytes() const {
-  return can_run() ? state_->compiled.engine->arena_bytes() : 0;
+numeric::ArenaBytes InferenceSession::arena() const {
+  return can_run() ? state_->compiled.engine->arena() : numeric::ArenaBytes{};
 }
 
 }  // namespace podium

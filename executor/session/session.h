@@ -105,8 +105,8 @@ class InferenceSession {
   const Watched* watched() const;
   /// The most bytes that a processor held at once in the last run, weights included.
   std::int64_t peak_bytes(int processor) const;
-  /// Bytes planned for values between ops.
-  std::size_t arena_bytes() const;
+  /// Memory for values between ops, of all processors.
+  numeric::ArenaBytes arena() const;
 
  private:
   struct State;

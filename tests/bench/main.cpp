@@ -141,7 +141,7 @@ void run_model(const std::string& text, const Settings& options) {
   fmt::print("{:<24} {:>9.4f} {:>9.1f} {:>6.1f}% {:>9.4f} {:>6.1f}% {:>9.4f} {:>8.1f} {:>9.2f}\n", text,
              median, flop / median / 1e6, share(median), best, share(best),
              times.processor[times.processor.size() / 2], prepared,
-             static_cast<double>(engine.arena_bytes()) / 1048576);
+             static_cast<double>(engine.arena().planned) / 1048576);
   std::fflush(stdout);
 }
 

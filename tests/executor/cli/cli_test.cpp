@@ -162,6 +162,19 @@ TEST(Run, WritesIntoAPipe) {
   EXPECT_THAT(result.out, AllOf(StartsWith("{"), HasSubstr("processors"), HasSubstr("y  float[2]")));
 }
 
+// c is in the arena; what lives beside it is in the memory of y.
+TEST(Run, SaysWithVerboseWhatMemoryItTook) {
+  const TemporaryFolder folder;
+  const std::string model = text_model(
+      folder,
+      "g (float[16] x) => (float[16] y) { b = Softmax(x) c = Softmax(b) d = Add(b, c) y = Softmax(d) }");
+  const ProgramResult result = run_program("podium run " + model + " --verbose");
+  EXPECT_THAT(result.out,
+              ::testing::ContainsRegex("memory of this machine: [0-9.]+ MiB at most; values between ops "
+                                       "64 B, 0.0% above the 64 B that live at once\n"));
+  EXPECT_THAT(run_program("podium run " + model).out, ::testing::Not(HasSubstr("memory of this machine")));
+}
+
 TEST(Run, SaysThatAReportOrAFolderCannotBeWritten) {
   const TemporaryFolder folder;
   const std::string run =

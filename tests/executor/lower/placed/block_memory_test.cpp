@@ -125,7 +125,7 @@ TEST(BlockMemory, TheEngineNeedsNoMore) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const ir::Graph block = random_block(seed);
     const numeric::PreparedBlock prepared(block, {.fuse = false});
-    EXPECT_LE(static_cast<std::int64_t>(prepared.arena_bytes()), temporary_bytes(block)) << "seed " << seed;
+    EXPECT_LE(static_cast<std::int64_t>(prepared.arena().planned), temporary_bytes(block)) << "seed " << seed;
   }
 }
 
