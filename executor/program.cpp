@@ -262,6 +262,26 @@ class VerifyStep {
   std::vector<const CopyBetweenProcessors*> writer_;  // by slot: the exchange that wrote it last
 };
 
+struct GroupForm {
+  int size = 1;
+  int stride = 1;  // from one member to the next
+};
+
+GroupForm form_of(const ir::ReplicaGroup& group, int replicas) {
+  using ir::GroupType;
+  GroupForm form{.size = group.size};
+  if (group.type == GroupType::All) form.size = replicas;
+  if (group.type == GroupType::None) form.size = 1;
+  if (form.size < 1 || replicas % form.size != 0)
+    throw Error("groups of {} replicas found, a divisor of {} needed", form.size, replicas);
+  const int count = replicas / form.size;
+  if (group.type == GroupType::Orthogonal) form.stride = count;
+  if (group.type == GroupType::Consecutive) form.stride = group.stride;
+  if (form.stride < 1 || count % form.stride != 0)
+    throw Error("a stride of {} found, a divisor of {} groups needed", form.stride, count);
+  return form;
+}
+
 }  // namespace
 
 ir::Type whole_type(const HostTensor& tensor) {
@@ -313,19 +333,11 @@ std::vector<int> turns_of(const Repeat& repeat) {
 std::vector<Slot> reads_of(const Step& step) { return slots_of(step, false); }
 std::vector<Slot> writes_of(const Step& step) { return slots_of(step, true); }
 
+int replica_group_size(const ir::ReplicaGroup& group, int replicas) { return form_of(group, replicas).size; }
+
 std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int replicas) {
-  using ir::GroupType;
-  int size = group.size;
-  if (group.type == GroupType::All) size = replicas;
-  if (group.type == GroupType::None) size = 1;
-  if (size < 1 || replicas % size != 0)
-    throw Error("groups of {} replicas found, a divisor of {} needed", size, replicas);
+  const auto [size, stride] = form_of(group, replicas);
   const int count = replicas / size;
-  int stride = 1;
-  if (group.type == GroupType::Orthogonal) stride = count;
-  if (group.type == GroupType::Consecutive) stride = group.stride;
-  if (stride < 1 || count % stride != 0)
-    throw Error("a stride of {} found, a divisor of {} groups needed", stride, count);
   std::vector<std::vector<int>> groups(count);
   for (int replica = 0; replica < replicas; ++replica)
     groups[replica / (size * stride) * stride + replica % stride].push_back(replica);

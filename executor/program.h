@@ -251,8 +251,9 @@ std::vector<int> turns_of(const Repeat& repeat);
 std::vector<Slot> reads_of(const Step& step);
 std::vector<Slot> writes_of(const Step& step);
 
-/// The replicas of each group, ascending (semantics, section 6.3). Error when the size does not divide
-/// `replicas`, or the stride their number.
+/// How many replicas each group has, and which, ascending (semantics, section 6.3). Error when the size does
+/// not divide `replicas`, or the stride their number.
+int replica_group_size(const ir::ReplicaGroup& group, int replicas);
 std::vector<std::vector<int>> replica_groups(const ir::ReplicaGroup& group, int replicas);
 
 /// One step as print has it, without the body of a Repeat.

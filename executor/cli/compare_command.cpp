@@ -12,6 +12,7 @@
 #include "executor/cli/clocked_run.h"
 #include "executor/cli/contestants.h"
 #include "executor/cli/fingerprint.h"
+#include "executor/cli/freed_memory.h"
 #include "executor/cli/machine.h"
 #include "executor/cli/options.h"
 #include "executor/cli/progress.h"
@@ -382,6 +383,7 @@ int execute_compare(const Options& options) {
   refuse_an_idle_oracle(options);
   check_files_to_write(options);
   check_counts(options.session);
+  if (options.estimate) keep_freed_memory();
   if (!options.compare.processors.empty()) return compare_scaling(options);
   show_activity(fmt::format("importing {}", options.paths[0]), options);
   Contestants contestants = make_contestants(options);

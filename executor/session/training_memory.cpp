@@ -23,7 +23,7 @@ Held held(std::string name, lower::TensorClass kind, const ir::Type& type, const
   const ir::TensorLocation location = lower::variable_location(
       {.name = std::move(name), .kind = kind, .elements = type.element_count()}, {}, strategy, unheard);
   const std::int64_t parts =
-      location.sharded ? std::ssize(executor::replica_groups(location.domain, strategy.replicas).front()) : 1;
+      location.sharded ? executor::replica_group_size(location.domain, strategy.replicas) : 1;
   return {ir::packed_bytes(type) / parts, location.storage};
 }
 

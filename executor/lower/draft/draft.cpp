@@ -140,7 +140,7 @@ BufferId Draft::buffer(ValueId value, int processor, Memory memory, Role role) {
 void Draft::make_sharded(executor::Buffer& buffer, const WholeTensor& whole) const {
   buffer.type = whole.type;
   buffer.group = whole.group;
-  buffer.shards = group_size(whole.group, strategy.replicas);
+  buffer.shards = executor::replica_group_size(whole.group, strategy.replicas);
 }
 
 BufferId Draft::another_buffer(ValueId value, executor::Buffer properties) {

@@ -70,7 +70,7 @@ BufferId Remote::home(ValueId value, int processor, const TensorLocation& locati
   if (waits_on_io_tiles(location)) buffer.memory = Memory::IO;
   if (location.sharded) {
     buffer.group = location.domain;
-    buffer.shards = group_size(location.domain, draft_.strategy.replicas);
+    buffer.shards = executor::replica_group_size(location.domain, draft_.strategy.replicas);
   }
   if (weight(value)) {
     buffer.role = Role::Weight;

@@ -123,7 +123,7 @@ class Sharder {
     type.dims = {elements_of_part(type, group)};
   }
   std::int64_t elements_of_part(const ir::Type& whole, const ir::ReplicaGroup& group) const {
-    const std::int64_t replicas = group_size(group, replicas_);
+    const std::int64_t replicas = executor::replica_group_size(group, replicas_);
     return (whole.element_count() + replicas - 1) / replicas;
   }
 
@@ -197,11 +197,11 @@ class Sharder {
   }
   // How many replicas reduce what is added to a tensor in such parts.
   int sharing(const ShardDomain& domain) const {
-    return across(domain) ? replicas_ : group_size(domain.group, replicas_);
+    return across(domain) ? replicas_ : executor::replica_group_size(domain.group, replicas_);
   }
   // The groups of replicas that hold the same part of a variable that they share.
   std::optional<ir::ReplicaGroup> across(const ShardDomain& domain) const {
-    const int size = group_size(domain.group, replicas_);
+    const int size = executor::replica_group_size(domain.group, replicas_);
     if (size == replicas_ || !domain.is_shared_across) return std::nullopt;
     const bool strided = domain.group.type == ir::GroupType::Consecutive;
     return ir::ReplicaGroup{strided ? ir::GroupType::Orthogonal : ir::GroupType::Consecutive,

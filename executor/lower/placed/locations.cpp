@@ -38,7 +38,7 @@ const LocationSettings& settings_of(TensorClass kind, const Strategy& strategy) 
 }
 
 bool can_be_sharded(const TensorLocation& location, const Strategy& strategy) {
-  return group_size(location.domain, strategy.replicas) > 1;
+  return executor::replica_group_size(location.domain, strategy.replicas) > 1;
 }
 
 // Switches sharding off where it cannot be.
@@ -94,10 +94,6 @@ TensorClass class_of(const ir::Variable& variable, bool accumulates) {
 }
 
 }  // namespace
-
-int group_size(const ir::ReplicaGroup& group, int replicas) {
-  return executor::replica_groups(group, replicas).front().size();
-}
 
 bool waits_on_io_tiles(const TensorLocation& location) {
   return location.storage == Storage::OnChip && location.storage_tiles == TileSet::IO;

@@ -35,9 +35,6 @@ struct LocatedTensor {
 ir::TensorLocation determine_location(const LocatedTensor& tensor, const Strategy& strategy,
                                       Warnings& warnings);
 
-/// How many replicas are in each group.
-int group_size(const ir::ReplicaGroup& group, int replicas);
-
 /// On the chip, but on the IO tiles while nothing uses it.
 bool waits_on_io_tiles(const ir::TensorLocation& location);
 

@@ -266,7 +266,7 @@ class Splitter {
       const ir::ReplicaGroup group = collective_of(op).group;
       buffer.type = split.graph[op.inputs[0] == id ? op.outputs[0] : op.inputs[0]].type;
       buffer.group = group;
-      buffer.shards = group_size(group, program_.replicas);
+      buffer.shards = executor::replica_group_size(group, program_.replicas);
     }
     return entry->second = append(program_, std::move(buffer));
   }
