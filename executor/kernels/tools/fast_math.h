@@ -51,7 +51,10 @@ inline Reduced reduce(float x) {
   const float shifted = fused(x, kLog2OfE, kRoundingShift);
   const float n = shifted - kRoundingShift;
   const float r = fused(n, -kLn2Low, fused(n, -kLn2High, x));
-  return {r, n, std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRoundingShift)};
+  // Without a sign, as bits far out of the range of e^x would overflow.
+  const std::uint32_t bits =
+      std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRoundingShift);
+  return {r, n, static_cast<std::int32_t>(bits)};
 }
 
 /// 2^n for n in [-126, 127].

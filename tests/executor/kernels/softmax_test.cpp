@@ -69,6 +69,17 @@ TEST(Softmax, StandsLargeNumbersAndMinusInfinity) {
   EXPECT_EQ(values<float>(results[0]), (std::vector<float>{0.5F, 0.5F, 0, 0}));
 }
 
+// e^-87.5 is below the normal numbers.
+TEST(Softmax, GivesNothingToWhatIsFarBelowTheLargest) {
+  const std::vector<float> far{0, -87.5F, -1e4F, -1e7F, -1e9F, -3e38F, -86};
+  const auto results =
+      run_text("agraph (float[A] x) => (float[A] y) { y = Softmax (x) }", {tensor<float>({7}, far)});
+  const auto y = values<float>(results[0]);
+  EXPECT_EQ(y[0], 1);
+  for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(y[i], 0) << far[i];
+  EXPECT_NEAR(y[6], std::exp(-86.0), 1e-43);
+}
+
 TEST(Softmax, RoundsHalfAndBfloat16OnceAtTheEnd) {
   const auto half = run_text("agraph (float16[N] x) => (float16[N] y) { y = Softmax(x) }",
                              {tensor<ir::Float16>({2}, {ir::Float16(0.0F), ir::Float16(1.0F)})});
