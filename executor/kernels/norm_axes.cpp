@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "executor/kernels/norm.h"
+#include "executor/kernels/reduce_core.h"
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/moments.h"
 #include "executor/kernels/tools/parallel.h"
@@ -43,16 +44,9 @@ void normalize_columns(const LpNormalization& op, const T* x, T* y, std::int64_t
 
 template <class T>
 void normalize_row(const LpNormalization& op, const T* x, T* y) {
-  T norm = 0;
-  if (op.squares) {
-#pragma omp simd reduction(+ : norm)
-    for (std::int64_t i = 0; i < op.count; ++i) norm += x[i] * x[i];
-    norm = std::sqrt(norm);
-  } else {
-#pragma omp simd reduction(+ : norm)
-    for (std::int64_t i = 0; i < op.count; ++i) norm += std::fabs(x[i]);
-  }
-  if (norm == T{0}) norm = T{1};
+  const double sum = op.squares ? std::sqrt(reduce_run<Adding<T, Squared>>(x, op.count))
+                                : reduce_run<Adding<T, Magnitude>>(x, op.count);
+  const T norm = sum == 0 ? T{1} : static_cast<T>(sum);
   for (std::int64_t i = 0; i < op.count; ++i) y[i] = x[i] / norm;
 }
 

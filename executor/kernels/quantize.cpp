@@ -297,11 +297,7 @@ void dynamic_quantize(const RunContext& run) {
   if (run.has_output(1)) *run.output(1).data<float>() = scale;
   if (run.has_output(2)) *run.output(2).data<std::uint8_t>() = static_cast<std::uint8_t>(zero);
   if (!run.has_output(0)) return;
-  map_elements(x.data<float>(), run.output(0).data<std::uint8_t>(), x.size(), [scale, zero](float value) {
-    const float shifted = std::nearbyint(value / scale) + zero;
-    const float above = shifted > 0.0F ? shifted : 0.0F;
-    return static_cast<std::int32_t>(above < 255.0F ? above : 255.0F);
-  });
+  quantize_floats<0>(x.data<float>(), {&scale, &zero}, x.size(), run.output(0).data<std::uint8_t>());
 }
 
 }  // namespace
