@@ -3,6 +3,7 @@
 #include "executor/numeric/channels_last.h"
 #include "executor/numeric/fold_batch_norm.h"
 #include "executor/numeric/fuse_attention.h"
+#include "executor/numeric/fuse_depthwise.h"
 #include "executor/numeric/fuse_elementwise.h"
 #include "executor/numeric/fuse_gelu.h"
 #include "executor/numeric/fuse_layer_norm.h"
@@ -24,6 +25,7 @@ void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   fuse_attention(graph);
   // Beyond this point every convolution and product that can be ours is.
   fuse_post_ops(graph);
+  fuse_depthwise(graph);
   // Weights that were folded into others go.
   ir::remove_dead(graph);
   // Last, so that no pattern is hidden in a chain.

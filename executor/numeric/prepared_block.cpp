@@ -217,7 +217,7 @@ void PreparedBlock::State::make_tasks() {
   for (const Op& op : graph.ops) {
     Task task{.op = &op, .kernel = kernels::find_kernel(op.spec->domain, op.spec->name)};
     if (task.kernel == nullptr) throw Error("there is no kernel for it").at(graph.describe(op));
-    const bool runs_bodies = ir::has_body(op) && !op.is("Chain", "podium");
+    const bool runs_bodies = ir::has_body(op) && !kernels::stands_for_body(op);
     task.is_static = !runs_bodies && all_static(graph, op.inputs) && all_static(graph, op.outputs);
     for (ValueId id : op.inputs) task.inputs.push_back(id.valid() ? &datum(id) : nullptr);
     for (ValueId id : op.outputs) task.outputs.push_back(id.valid() ? &datum(id) : nullptr);

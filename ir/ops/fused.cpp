@@ -115,26 +115,27 @@ void infer_view(InferContext& context) {
 
 const Graph& body_of(const TypedOp& op) { return *op.get<Body>("body"); }
 
-void infer_chain(InferContext& context) {
+void infer_with_body(InferContext& context) {
   const Graph& body = body_of(context);
   for (std::size_t i = 0; i < body.outputs.size(); ++i) context.set_output(i, body[body.outputs[i]].type);
 }
 
-Work work_of_chain(const TypedOp& op) {
+Work work_of_body(const TypedOp& op) {
   Work work{.bytes = io_bytes(op)};
   for (const Op& member : body_of(op).ops) work.flop += work_of(TypedOp(body_of(op), member)).flop;
   return work;
 }
 
-OpSpec chain_row() {
-  return {.name = "Chain",
+// An op that stands for those of its body.
+OpSpec row_with_body(std::string_view name) {
+  return {.name = name,
           .domain = "podium",
           .inputs = {{"inputs", 'V', Formal::Variadic, true}},
           .outputs = {{"outputs", 'V', Formal::Variadic, true}},
           .types = {{'V', {}, true}},
           .attributes = {must_have("body", AttributeKind::Graph)},
-          .infer = infer_chain,
-          .work = work_of_chain,
+          .infer = infer_with_body,
+          .work = work_of_body,
           .no_gradient = kNoGradient};
 }
 
@@ -226,7 +227,8 @@ std::span<const OpSpec> fused_ops() {
                  row("View", {{"X"}}, {must_have("shape", AttributeKind::Ints)}, infer_view, no_work)),
     };
     rows.back().view = true;
-    rows.push_back(chain_row());
+    rows.push_back(row_with_body("Chain"));
+    rows.push_back(row_with_body("DepthwiseBlock"));
     rows.push_back(batch_norm_gradient_row());
     return family({.category = Category::Plain, .no_samples = kNoSlices}, std::move(rows));
   }();

@@ -1,11 +1,22 @@
 #include "executor/kernels/fused/fused.h"
 
+#include <algorithm>
+
 #include "executor/kernels/families.h"
 #include "executor/kernels/norm.h"
 
 namespace podium::kernels {
 
+bool stands_for_body(const ir::Op& op) {
+  return op.is("Chain", "podium") || op.is("DepthwiseBlock", "podium");
+}
+
 bool has_own_copy(const ir::Op& op, std::size_t input) {
+  if (op.is("DepthwiseBlock", "podium")) {
+    const ir::Graph& body = *ir::attribute<ir::Body>(op, "body");
+    return std::ranges::any_of(body.ops,
+                               [&](const ir::Op& member) { return member.inputs[1] == body.inputs[input]; });
+  }
   if (op.is("QLinearMatMul")) return input == 3;
   return input == 1 &&
          (op.is("Convolution", "podium") || op.is("Patches", "podium") || op.is("MatMul", "podium") ||
@@ -26,6 +37,7 @@ std::span<const KernelSpec> fused_kernels() {
        .prepare = prepare_fused_convolution,
        .domain = "podium",
        .in_place = kResidual},
+      {.name = "DepthwiseBlock", .prepare = prepare_depthwise_block, .domain = "podium"},
       {.name = "Patches", .prepare = prepare_patches, .domain = "podium"},
       {.name = "Pool", .prepare = prepare_fused_pool, .domain = "podium"},
       {.name = "MatMul", .prepare = prepare_fused_matmul, .domain = "podium", .in_place = kResidual},

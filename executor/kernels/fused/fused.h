@@ -5,6 +5,9 @@
 
 namespace podium::kernels {
 
+/// True of an op that one kernel computes in place of the ops in its body, which no engine runs.
+bool stands_for_body(const ir::Op& op);
+
 /// True when the prepared kernel of `op` no longer reads input `input`: it has packed a copy of its own.
 bool has_own_copy(const ir::Op& op, std::size_t input);
 
@@ -19,6 +22,7 @@ inline constexpr std::int64_t kShortChainPiece = 1024;
 
 PreparedKernel prepare_chain(PrepareContext& context);
 PreparedKernel prepare_fused_convolution(PrepareContext& context);
+PreparedKernel prepare_depthwise_block(PrepareContext& context);
 PreparedKernel prepare_patches(PrepareContext& context);
 PreparedKernel prepare_fused_pool(PrepareContext& context);
 PreparedKernel prepare_fused_matmul(PrepareContext& context);

@@ -17,11 +17,11 @@ Dims logical_dims(const Dims& channels_last) {
   return dims;
 }
 
-ConvolutionWindow window_of(const PrepareContext& context) {
+ConvolutionWindow window_of(const ir::TypedOp& op) {
   ConvolutionWindow window;
-  window.strides = context.get<ir::IntList>("strides");
-  window.dilations = onednn::less_one(context.get<ir::IntList>("dilations"));
-  const ir::IntList& pads = context.get<ir::IntList>("pads");
+  window.strides = op.get<ir::IntList>("strides");
+  window.dilations = onednn::less_one(op.get<ir::IntList>("dilations"));
+  const ir::IntList& pads = op.get<ir::IntList>("pads");
   const auto half = static_cast<std::ptrdiff_t>(pads.size() / 2);
   window.pads_begin.assign(pads.begin(), pads.begin() + half);
   window.pads_end.assign(pads.begin() + half, pads.end());
@@ -40,31 +40,37 @@ Dims grouped(const Dims& weights, std::int64_t group) {
 
 }  // namespace
 
+dnnl::convolution_forward::primitive_desc direct_primitive(const ConvolutionPlan& plan,
+                                                           const memory::desc& weights,
+                                                           const dnnl::post_ops& post_ops) {
+  const dnnl::convolution_forward::desc description(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, onednn::channels_last(plan.x),
+      weights, plan.bias, onednn::channels_last(plan.y), plan.window.strides, plan.window.dilations,
+      plan.window.pads_begin, plan.window.pads_end);
+  return {description, onednn::attributes(post_ops), onednn::cpu()};
+}
+
+std::shared_ptr<const onednn::Call> direct_call(const ConvolutionPlan& plan,
+                                                const dnnl::convolution_forward::primitive_desc& primitive) {
+  return onednn::make_call(dnnl::convolution_forward(primitive), primitive,
+                           {{DNNL_ARG_SRC, onednn::channels_last(plan.x)},
+                            {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
+                            {DNNL_ARG_BIAS, plan.bias},
+                            {DNNL_ARG_DST, onednn::channels_last(plan.y)}});
+}
+
 PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan, WeightLayout layout) {
-  const auto x = onednn::channels_last(plan.x);
-  const auto y = onednn::channels_last(plan.y);
   const auto given = onednn::plain(plan.weights);
   std::size_t scratch = 0;
   const auto make = [&](const memory::desc& weights, const dnnl::post_ops& post_ops) {
-    const dnnl::convolution_forward::desc description(
-        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, weights, plan.bias, y,
-        plan.window.strides, plan.window.dilations, plan.window.pads_begin, plan.window.pads_end);
-    dnnl::convolution_forward::primitive_desc primitive(description, onednn::attributes(post_ops),
-                                                        onednn::cpu());
+    auto primitive = direct_primitive(plan, weights, post_ops);
     scratch = std::max(scratch, primitive.scratchpad_desc().get_size());
     return primitive;
-  };
-  const auto call = [&](const dnnl::convolution_forward::primitive_desc& primitive) {
-    return onednn::make_call(dnnl::convolution_forward(primitive), primitive,
-                             {{DNNL_ARG_SRC, x},
-                              {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
-                              {DNNL_ARG_BIAS, plan.bias},
-                              {DNNL_ARG_DST, y}});
   };
   const auto primitive =
       make(layout == WeightLayout::Packed ? onednn::any(plan.weights) : given, plan.post_ops);
   PackedCall kernel{
-      .call = call(primitive),
+      .call = direct_call(plan, primitive),
       .weights = layout == WeightLayout::Packed
                      ? onednn::packed(context, *context.constant(1), given, primitive.weights_desc())
                      : *context.constant(1),
@@ -72,25 +78,32 @@ PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& pl
       .has_residual = plan.has_residual,
       .clamp = plan.clamp};
   if (plan.clamp && !plan.has_residual) {  // the sum has overwritten the residual
-    dnnl::post_ops post_ops = plan.post_ops;
-    plan.clamp->append_to(post_ops);
-    kernel.clamping = call(make(primitive.weights_desc(), post_ops));
+    kernel.clamping = direct_call(plan, make(primitive.weights_desc(), plan.with_clamp));
   }
   context.need_scratch(scratch);
   return kernel;
 }
 
+ConvolutionPlan plan_of(const ir::TypedOp& op) {
+  ConvolutionPlan plan{.x = logical_dims(op.dims(0)),
+                       .y = logical_dims(op.output(0).dims),
+                       .weights = grouped(op.dims(1), op.get_int("group")),
+                       .window = window_of(op),
+                       .bias = op.has_input(2) ? onednn::plain(op.dims(2)) : memory::desc(),
+                       .has_residual = op.has_input(3)};
+  // Post-ops that are copied stay the same object.
+  for (dnnl::post_ops* post_ops : {&plan.post_ops, &plan.with_clamp}) {
+    if (plan.has_residual) post_ops->append_sum(1.0F);
+    append_activation(*post_ops, op);
+  }
+  plan.clamp = clamp_of(op);
+  if (plan.clamp) plan.clamp->append_to(plan.with_clamp);
+  return plan;
+}
+
 PreparedKernel prepare_fused_convolution(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused convolution are not constant");
-  ConvolutionPlan plan{.x = logical_dims(context.dims(0)),
-                       .y = logical_dims(context.output(0).dims),
-                       .weights = grouped(context.dims(1), context.get_int("group")),
-                       .window = window_of(context),
-                       .bias = context.has_input(2) ? onednn::plain(context.dims(2)) : memory::desc(),
-                       .has_residual = context.has_input(3)};
-  if (plan.has_residual) plan.post_ops.append_sum(1.0F);
-  append_activation(plan.post_ops, context);
-  plan.clamp = clamp_of(context);
+  const ConvolutionPlan plan = plan_of(context);
   if (auto winograd = prepare_winograd(context, plan)) return std::move(*winograd);
   return prepare_direct(context, plan, WeightLayout::Packed);
 }

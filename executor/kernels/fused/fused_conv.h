@@ -17,7 +17,7 @@ struct ConvolutionWindow {
 };
 
 /// The attributes of a Convolution or a Pool.
-ConvolutionWindow window_of(const PrepareContext& context);
+ConvolutionWindow window_of(const ir::TypedOp& op);
 
 /// [N, spatial..., C] as oneDNN's logical [N, C, spatial...].
 Dims logical_dims(const Dims& channels_last);
@@ -30,8 +30,20 @@ struct ConvolutionPlan {
   dnnl::memory::desc bias = {};  ///< empty: none
   bool has_residual = false;
   dnnl::post_ops post_ops = {};
-  std::optional<Clamp> clamp = {};
+  std::optional<Clamp> clamp = {};  ///< of the result: oneDNN's own makes a number of NaN
+  dnnl::post_ops with_clamp = {};   ///< the post-ops and oneDNN's clamp
 };
+
+/// Of an op Convolution.
+ConvolutionPlan plan_of(const ir::TypedOp& op);
+
+/// The direct algorithm. Error where there is no room for its code.
+dnnl::convolution_forward::primitive_desc direct_primitive(const ConvolutionPlan& plan,
+                                                           const dnnl::memory::desc& weights,
+                                                           const dnnl::post_ops& post_ops);
+/// Pointers: x, weights as the primitive wants them, bias, y, scratch.
+std::shared_ptr<const onednn::Call> direct_call(const ConvolutionPlan& plan,
+                                                const dnnl::convolution_forward::primitive_desc& primitive);
 
 /// Whether weights are laid out anew for the fastest kernel, or read as the model has them, without a copy.
 enum class WeightLayout : std::uint8_t { Packed, AsGiven };

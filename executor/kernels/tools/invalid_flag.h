@@ -10,4 +10,8 @@ void clear_invalid_flag();
 /// Whether one of these threads has raised it since.
 bool is_invalid_flag_set();
 
+/// The same of the current thread alone.
+void clear_own_invalid_flag();
+bool is_own_invalid_flag_set();
+
 }  // namespace podium::kernels

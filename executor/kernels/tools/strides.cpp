@@ -2,8 +2,8 @@
 // without a gap are joined; then the innermost one decides how elements move: as runs of bytes (memcpy), by a
 // fill where the source stays, as a transpose where another loop walks the source unit by unit, else one by
 // one. A transpose goes by tiles of a cache line, and inside a tile by squares of as many rows as a vector
-// has lanes: interleaving row i with row i + n/2, log2(n) times, transposes n x n. The outermost loop is
-// shared by threads.
+// has lanes: interleaving row i with row i + n/2, log2(n) times, transposes n x n. Two or three rows, such as
+// the colours of an image, go along as they are. The outermost loop is shared by threads.
 #include "executor/kernels/tools/strides.h"
 
 #include <algorithm>
@@ -50,19 +50,23 @@ template <int kUnit>
 struct Lane;
 template <>
 struct Lane<1> {
-  typedef std::uint8_t Vector __attribute__((vector_size(16)));
+  using Element = std::uint8_t;
+  typedef Element Vector __attribute__((vector_size(16)));
 };
 template <>
 struct Lane<2> {
-  typedef std::uint16_t Vector __attribute__((vector_size(16)));
+  using Element = std::uint16_t;
+  typedef Element Vector __attribute__((vector_size(16)));
 };
 template <>
 struct Lane<4> {
-  typedef std::uint32_t Vector __attribute__((vector_size(16)));
+  using Element = std::uint32_t;
+  typedef Element Vector __attribute__((vector_size(16)));
 };
 template <>
 struct Lane<8> {
-  typedef std::uint64_t Vector __attribute__((vector_size(16)));
+  using Element = std::uint64_t;
+  typedef Element Vector __attribute__((vector_size(16)));
 };
 
 template <class Vector, std::size_t... I>
@@ -127,9 +131,48 @@ void transpose_part(const MoveLoop& across, const MoveLoop& along, const std::by
   for (; row < across.count; ++row) move_loop<kUnit>(along, from + row * across.from, to + row * across.to);
 }
 
+template <int kUnit>
+using Word __attribute__((may_alias, aligned(1))) = typename Lane<kUnit>::Element;
+
+// Of two or three rows with whole vectors along them, where one of both layouts has no gap: `few` goes over
+// the rows.
+template <int kUnit, int kFew>
+void interleave(const MoveLoop& few, const MoveLoop& many, const std::byte* from, std::byte* to) {
+  const auto* source = reinterpret_cast<const Word<kUnit>*>(from);
+  auto* __restrict target = reinterpret_cast<Word<kUnit>*>(to);
+  const std::int64_t row = few.from / kUnit;
+  for (std::int64_t i = 0; i < many.count; ++i) {
+    for (int k = 0; k < kFew; ++k) target[i * kFew + k] = source[k * row + i];
+  }
+}
+
+template <int kUnit, int kFew>
+void separate(const MoveLoop& few, const MoveLoop& many, const std::byte* from, std::byte* to) {
+  const auto* source = reinterpret_cast<const Word<kUnit>*>(from);
+  auto* __restrict target = reinterpret_cast<Word<kUnit>*>(to);
+  const std::int64_t row = few.to / kUnit;
+  for (std::int64_t i = 0; i < many.count; ++i) {
+    for (int k = 0; k < kFew; ++k) target[k * row + i] = source[i * kFew + k];
+  }
+}
+
+// Whether it was a transpose of this kind.
+template <int kUnit, int kFew>
+bool transpose_few(const MoveLoop& across, const MoveLoop& along, const std::byte* from, std::byte* to) {
+  const bool closes_target = along.count == kFew && across.to == kFew * kUnit;
+  const bool closes_source = across.count == kFew && along.from == kFew * kUnit;
+  if (closes_target) interleave<kUnit, kFew>(along, across, from, to);
+  if (closes_source && !closes_target) separate<kUnit, kFew>(across, along, from, to);
+  return closes_target || closes_source;
+}
+
 // In tiles of one cache line by as many rows, so that a line of the source is read once.
 template <int kUnit>
 void transpose(const MoveLoop& across, const MoveLoop& along, const std::byte* from, std::byte* to) {
+  if constexpr (kUnit == 1 || kUnit == 2 || kUnit == 4 || kUnit == 8) {
+    if (transpose_few<kUnit, 2>(across, along, from, to) || transpose_few<kUnit, 3>(across, along, from, to))
+      return;
+  }
   constexpr std::int64_t kTile = kUnit == 0 ? 16 : std::max(64 / std::max(kUnit, 1), 16);
   for (std::int64_t row = 0; row < across.count; row += kTile) {
     const MoveLoop rows{std::min(kTile, across.count - row), across.from, across.to};

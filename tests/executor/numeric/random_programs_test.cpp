@@ -29,7 +29,7 @@ constexpr int kProcessors = 2;
 constexpr int kBlocksEach = 2;
 constexpr int kIterations = 3;
 constexpr int kStepsInBody = 12;
-constexpr std::int64_t kElements = 5;
+constexpr std::int64_t kNumbersOfProgram = 5;
 using Numbers = std::vector<float>;
 
 // Block k makes (a - b) / (k + 2).
@@ -44,7 +44,7 @@ Numbers block_result(int block, const Numbers& a, const Numbers& b) {
 class RandomProgram {
  public:
   explicit RandomProgram(unsigned seed) : random_(seed) {
-    made_.input("x", {kElements}).micro_batches = 0;
+    made_.input("x", {kNumbersOfProgram}).micro_batches = 0;
     for (int processor = 0; processor < kProcessors; ++processor) {
       for (int i = 0; i < kBlocksEach; ++i) {
         const std::size_t k = made_.program.blocks.size();
@@ -54,8 +54,8 @@ class RandomProgram {
                     processor);
       }
       for (int i = 0; i < 2; ++i)
-        made_.buffer(fmt::format("g{}", i), {kElements}, processor).slots = 1 + draw(3);
-      for (int i = 0; i < 4; ++i) made_.buffer(fmt::format("l{}", i), {kElements}, processor);
+        made_.buffer(fmt::format("g{}", i), {kNumbersOfProgram}, processor).slots = 1 + draw(3);
+      for (int i = 0; i < 4; ++i) made_.buffer(fmt::format("l{}", i), {kNumbersOfProgram}, processor);
     }
     fill();
     std::vector<Step> body;
@@ -88,7 +88,7 @@ class RandomProgram {
         const Slot first = made_.slot(name, processor);
         for (int i = 0; i < made_.program[first.buffer].slots; ++i) {
           const int output = static_cast<int>(made_.program.outputs.size());
-          made_.output(fmt::format("y{}", output), {kElements});
+          made_.output(fmt::format("y{}", output), {kNumbersOfProgram});
           made_.step({.action = StoreToHost{made_.slot(name, processor, i), output}});
         }
       }
@@ -145,8 +145,8 @@ class PlainWalk {
   void walk(const std::vector<Step>& steps, int iteration) {
     for (const Step& step : steps) {
       if (const auto* load = std::get_if<LoadFromHost>(&step.action)) {
-        const auto first = input_.begin() + loads_++ * kElements;
-        at(load->to, iteration) = Numbers(first, first + kElements);
+        const auto first = input_.begin() + loads_++ * kNumbersOfProgram;
+        at(load->to, iteration) = Numbers(first, first + kNumbersOfProgram);
       } else if (const auto* compute = std::get_if<Compute>(&step.action)) {
         const Numbers a = at(compute->reads[0], iteration);
         at(compute->writes[0], iteration) =
@@ -171,12 +171,12 @@ TEST(RandomPrograms, GiveWhatAPlainWalkGives) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const RandomProgram made(seed);
     const std::int64_t loads = made.program().inputs[0].micro_batches;
-    Numbers input(static_cast<std::size_t>(loads * kElements));
+    Numbers input(static_cast<std::size_t>(loads * kNumbersOfProgram));
     for (std::size_t i = 0; i < input.size(); ++i) input[i] = static_cast<float>(i * i % 101);
     const PlainWalk expected(made.program(), input);
     for (int threads : {1, 2, 4}) {
       Engine engine(made.program(), {.threads = threads, .fuse = false});
-      const std::vector<Datum> inputs{testing::tensor<float>({loads, kElements}, input)};
+      const std::vector<Datum> inputs{testing::tensor<float>({loads, kNumbersOfProgram}, input)};
       engine.run(inputs);
       const auto found = engine.run(inputs);
       for (std::size_t i = 0; i < found.size(); ++i) {
@@ -198,8 +198,8 @@ TEST(RandomPrograms, NeedThePeakThatTheSimulatorSays) {
     costs.movement = [](const Step& /*step*/) { return sim::StepCost{}; };
     const sim::Timeline timeline = sim::simulate(made.program(), device::Device{}, costs, {});
     Engine engine(made.program(), {.threads = 2, .fuse = false});
-    const Numbers input(static_cast<std::size_t>(loads * kElements));
-    engine.run(std::vector<Datum>{testing::tensor<float>({loads, kElements}, input)});
+    const Numbers input(static_cast<std::size_t>(loads * kNumbersOfProgram));
+    engine.run(std::vector<Datum>{testing::tensor<float>({loads, kNumbersOfProgram}, input)});
     for (int processor = 0; processor < kProcessors; ++processor) {
       ASSERT_EQ(engine.peak_bytes(processor), timeline.processors[processor].memory.peak_data)
           << "seed " << seed << ", ipu " << processor << "\n"

@@ -124,6 +124,23 @@ TEST(SpecialNumbers, PassAResidualAndItsRelu) {
   }
 }
 
+// In strips, each of which is computed again where its clamps have met NaN.
+TEST(SpecialNumbers, PassAnInvertedResidual) {
+  for (const bool is_clipped : {false, true}) {
+    Sketch s;
+    const auto clamped = [&](ir::ValueId y) {
+      return is_clipped ? s.op("Clip", {y, s.number(0), s.number(6)}) : s.op("Relu", {y});
+    };
+    const auto x = s.input({1, 4, 96, 96});
+    auto y = clamped(s.op("Conv", {x, s.weight({32, 4, 1, 1}), s.weight({32})}));
+    y = s.op("Conv", {y, s.weight({32, 1, 3, 3})},
+             {{"group", std::int64_t{32}}, {"pads", ir::IntList{1, 1, 1, 1}}});
+    y = s.op("Conv", {clamped(y), s.weight({4, 32, 1, 1})});
+    s.output(clamped(s.op("Add", {x, y})));
+    expect_alike(s, is_clipped ? "Clip" : "Relu");
+  }
+}
+
 TEST(SpecialNumbers, PassAConvolutionAndItsPool) {
   for (const std::string pool : {"MaxPool", "AveragePool"}) {
     Sketch s;
