@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "executor/kernels/resize.h"
 #include "executor/kernels/tools/convert.h"
@@ -27,6 +28,12 @@ struct Pass {
   std::int64_t inner = 1;
 };
 
+// The rounding of a sum of two is the same for rows and for elements.
+template <class T>
+T weighted(const T* weights, T a, T b) {
+  return weights[0] * a + weights[1] * b;
+}
+
 template <class T>
 void join_rows(const Pass<T>& pass, const T* x, T* y, std::int64_t o) {
   const std::int64_t taps = pass.map->taps;
@@ -35,7 +42,7 @@ void join_rows(const Pass<T>& pass, const T* x, T* y, std::int64_t o) {
   if (taps == 2) {
     const T* a = x + indices[0] * pass.inner;
     const T* b = x + indices[1] * pass.inner;
-    for (std::int64_t i = 0; i < pass.inner; ++i) y[i] = weights[0] * a[i] + weights[1] * b[i];
+    for (std::int64_t i = 0; i < pass.inner; ++i) y[i] = weighted(weights, a[i], b[i]);
     return;
   }
   std::fill_n(y, pass.inner, T{0});
@@ -51,11 +58,23 @@ void join_elements(const Pass<T>& pass, const T* x, T* y) {
   const std::int64_t taps = pass.map->taps;
   const std::int64_t* indices = pass.map->indices.data();
   const T* weights = pass.weights.data();
+  if (taps == 2) {
+    for (std::int64_t o = 0; o < pass.map->output; ++o)
+      y[o] = weighted(weights + 2 * o, x[indices[2 * o]], x[indices[2 * o + 1]]);
+    return;
+  }
   for (std::int64_t o = 0; o < pass.map->output; ++o, indices += taps, weights += taps) {
     T sum = 0;
     for (std::int64_t k = 0; k < taps; ++k) sum += weights[k] * x[indices[k]];
     y[o] = sum;
   }
+}
+
+// One of the outer parts.
+template <class T>
+void run_part(const Pass<T>& pass, const T* x, T* y) {
+  if (pass.inner == 1) return join_elements(pass, x, y);
+  for (std::int64_t o = 0; o < pass.map->output; ++o) join_rows(pass, x, y + o * pass.inner, o);
 }
 
 template <class T>
@@ -71,6 +90,25 @@ void run_pass(const Pass<T>& pass, const T* x, T* y) {
   parallel_ranges(pass.outer * out, pass.inner * pass.map->taps, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       join_rows(pass, x + i / out * in * pass.inner, y + i * pass.inner, i % out);
+    }
+  });
+}
+
+// Two passes, the first along an axis before the second's: the second takes each row that the first has made
+// from the cache.
+template <class T>
+void run_both(const Pass<T>& first, const Pass<T>& second, const T* x, T* y) {
+  const std::int64_t out = first.map->output;
+  const std::int64_t part = second.map->input * second.inner;
+  const std::int64_t parts = first.inner / part;
+  const std::int64_t made = second.map->output * second.inner;
+  const std::int64_t cost = first.inner * first.map->taps + parts * made * second.map->taps;
+  parallel_ranges(first.outer * out, cost, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> row(first.inner);
+    for (std::int64_t i = begin; i < end; ++i) {
+      join_rows(first, x + i / out * first.map->input * first.inner, row.data(), i % out);
+      for (std::int64_t k = 0; k < parts; ++k)
+        run_part(second, row.data() + k * part, y + (i * parts + k) * made);
     }
   });
 }
@@ -104,6 +142,7 @@ template <class T>
 void run_passes(const std::vector<AxisMap>& maps, const T* x, T* y, std::int64_t size) {
   const std::vector<Pass<T>> passes = plan_passes<T>(maps);
   if (passes.empty()) std::copy_n(x, size, y);
+  if (passes.size() == 2 && passes[0].inner > passes[1].inner) return run_both(passes[0], passes[1], x, y);
   std::vector<T> current;
   std::vector<T> next;
   for (std::size_t i = 0; i < passes.size(); ++i) {
@@ -142,25 +181,29 @@ struct Bytes16 {
   std::uint64_t parts[2];
 };
 
-// Elements of one size, gathered through the product of the axes' indices.
+// Elements of one size, gathered through the product of the axes' indices. The last axes that stay as they
+// are make runs; a row that looks where the one before did is a copy of it.
 template <class Element>
 void gather_nearest(const std::vector<AxisMap>& maps, const Element* x, Element* y) {
-  const std::size_t rank = maps.size();
-  if (rank == 0) {
-    *y = *x;
-    return;
-  }
   Dims in;
   Dims out;
   for (const AxisMap& map : maps) {
     in.push_back(map.input);
     out.push_back(map.output);
   }
+  std::size_t rank = maps.size();
+  while (rank > 0 && maps[rank - 1].is_identity()) --rank;
+  const std::int64_t run = count_of(out, rank, maps.size());
+  if (rank == 0) {
+    std::copy_n(x, run, y);
+    return;
+  }
   const Dims strides = strides_of(in);
-  const AxisMap& last = maps.back();
-  const bool copies_rows = last.is_identity();
+  const AxisMap& last = maps[rank - 1];
   const std::int64_t rows = count_of(out, 0, rank - 1);
-  parallel_ranges(rows, last.output, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t row_size = last.output * run;
+  parallel_ranges(rows, row_size, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t before = -1;
     for (std::int64_t row = begin; row < end; ++row) {
       std::int64_t rest = row;
       std::int64_t start = 0;
@@ -168,14 +211,17 @@ void gather_nearest(const std::vector<AxisMap>& maps, const Element* x, Element*
         start += maps[axis].indices[rest % out[axis]] * strides[axis];
         rest /= out[axis];
       }
+      Element* to = y + row * row_size;
+      if (std::exchange(before, start) == start) {
+        std::copy_n(to - row_size, row_size, to);
+        continue;
+      }
       const Element* from = x + start;
-      Element* to = y + row * last.output;
-      if (copies_rows) {
-        std::copy_n(from, last.output, to);
+      if (run == 1) {
+        for (std::int64_t o = 0; o < last.output; ++o) to[o] = from[last.indices[o]];
       } else {
-        for (std::int64_t o = 0; o < last.output; ++o) {
-          to[o] = from[last.indices[o]];
-        }
+        for (std::int64_t o = 0; o < last.output; ++o, to += run)
+          std::copy_n(from + last.indices[o] * run, run, to);
       }
     }
   });

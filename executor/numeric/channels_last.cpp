@@ -1,12 +1,14 @@
 // Every value may have a twin that holds it channels-last ([N, C, ...] becomes [N, ..., C]), made when the
 // first op asks for it. Convolutions, pools and means over the spatial axes always compute on twins (ops
 // Convolution and Pool of the domain podium), but for convolutions that are faster with vectors along their
-// rows; elementwise ops and Concat do where an input has one already. Any other op wants its inputs
-// channels-first, which puts a ToChannelsFirst in front of it unless the value is there in that form. Where
-// there is one channel or one position both forms are the same bytes, and the move is a view.
+// rows; elementwise ops and Concat do where an input has one already, and Split and Resize where a
+// convolution reads what they give. Any other op wants its inputs channels-first, which puts a
+// ToChannelsFirst in front of it unless the value is there in that form. Where there is one channel or one
+// position both forms are the same bytes, and the move is a view.
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "executor/numeric/rewriter.h"
@@ -91,10 +93,58 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
          });
 }
 
+// Split and Resize, where constants tell what they do.
+bool moves_by_constants(const ir::Graph& graph, const Op& op) {
+  if (!op.is("Split") && !op.is("Resize")) return false;
+  const auto is_plane = [&](ValueId id) {
+    const ir::Type& type = graph[id].type;
+    return type.element == ir::DataType::Float && type.is_static() && type.rank() >= 3 &&
+           type.element_count() > 0;
+  };
+  return is_plane(op.inputs[0]) && std::ranges::all_of(outputs_of(op), is_plane) &&
+         std::all_of(op.inputs.begin() + 1, op.inputs.end(),
+                     [&](ValueId id) { return !id.valid() || is_fixed(graph, id); });
+}
+
+// The values that convolutions read, also through ops that keep the layout.
+ir::IdMap<ValueId, bool> read_by_convolutions(const ir::Graph& graph) {
+  ir::IdMap<ValueId, bool> read(std::ssize(graph.values), false);
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
+    const bool hands_on = keeps_layout(graph, *op) || moves_by_constants(graph, *op);
+    const bool reads =
+        is_convolution(graph, *op) ||
+        (hands_on && std::ranges::any_of(outputs_of(*op), [&](ValueId id) { return read[id]; }));
+    for (ValueId id : inputs_of(*op)) read[id] = read[id] || reads;
+  }
+  return read;
+}
+
+// An axis of channels-first memory among those of channels-last.
+std::int64_t moved_axis(std::int64_t axis, std::int64_t rank) {
+  axis = ir::normalized_axis(axis, rank);
+  return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
+}
+
+// Numbers for each axis in turn, once or several times over.
+Tensor in_channels_last_order(const Tensor& numbers, std::int64_t rank) {
+  Tensor moved(numbers.type(), numbers.dims());
+  const std::int64_t bytes = ir::storage_bytes(numbers.type());
+  for (std::int64_t i = 0; i < numbers.size(); ++i) {
+    const std::int64_t to = i / rank * rank + moved_axis(i % rank, rank);
+    std::memcpy(static_cast<std::byte*>(moved.raw()) + to * bytes,
+                static_cast<const std::byte*>(numbers.raw()) + i * bytes, bytes);
+  }
+  return moved;
+}
+
 class Pass {
  public:
   Pass(ir::Graph& graph, const Layouts& layouts)
-      : graph_(graph), layouts_(layouts), rewriter_(graph), twins_(std::ssize(graph.values)) {
+      : graph_(graph),
+        layouts_(layouts),
+        rewriter_(graph),
+        twins_(std::ssize(graph.values)),
+        read_by_convolutions_(read_by_convolutions(graph)) {
     for (const Op& op : graph.ops) {
       for (ValueId id : outputs_of(op)) twin(id).missing = true;
     }
@@ -191,6 +241,7 @@ class Pass {
 
   bool convert(const Op& op) {
     if (op.is("ReduceMean")) return convert_mean(op);
+    if (moves_by_constants(graph_, op)) return convert_move(op);
     if (!is_static_float(graph_, op)) return false;
     if (is_convolution(graph_, op)) return op.is("Conv") ? convert_convolution(op) : convert_patches(op);
     if (op.outputs.size() != 1 || op.inputs.empty()) return false;
@@ -277,13 +328,47 @@ class Pass {
   }
 
   bool convert_concat(const Op& op) {
-    const std::int64_t all = rank(op.outputs[0]);
-    const std::int64_t axis = ir::normalized_axis(ir::attribute<std::int64_t>(op, "axis"), all);
     Op concat = op;
     for (ValueId& id : concat.inputs) id = last(id);
-    ir::set_attribute(concat, "axis", axis == 0 ? 0 : axis == 1 ? all - 1 : axis - 1);
+    move_axis(concat, rank(op.outputs[0]));
     give(std::move(concat), op.outputs[0]);
     return true;
+  }
+
+  static void move_axis(Op& op, std::int64_t all) {
+    ir::set_attribute(op, "axis", moved_axis(ir::attribute<std::int64_t>(op, "axis"), all));
+  }
+
+  // A larger image that no convolution reads is better made in the form that its readers want.
+  bool convert_move(const Op& op) {
+    if (!is_last(op.inputs[0])) return false;
+    if (std::ranges::none_of(outputs_of(op), [&](ValueId id) { return read_by_convolutions_[id]; }))
+      return false;
+    Op move = op;
+    move.inputs[0] = last(op.inputs[0]);
+    op.is("Split") ? move_axis(move, rank(op.inputs[0])) : move_sizes(move, rank(op.inputs[0]));
+    for (ValueId& id : move.outputs) id = graph_.add_value(graph_.fresh_name(graph_[id].name));
+    infer_types(graph_, move);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) twin(op.outputs[i]).last = move.outputs[i];
+    ops_.push_back(std::move(move));
+    changed_ = true;
+    return true;
+  }
+
+  // What a Resize is told of each axis: of those in "axes", else of all.
+  void move_sizes(Op& resize, std::int64_t all) {
+    const auto* given = ir::find_attribute(resize, "axes");
+    if (given != nullptr && !std::get<ir::IntList>(*given).empty()) {
+      Dims axes = std::get<ir::IntList>(*given);
+      for (std::int64_t& axis : axes) axis = moved_axis(axis, all);
+      return ir::set_attribute(resize, "axes", axes);
+    }
+    for (std::size_t i = 1; i < resize.inputs.size(); ++i) {
+      ValueId& id = resize.inputs[i];
+      if (!id.valid()) continue;
+      id = graph_.add_constant(graph_.fresh_name(graph_[id].name),
+                               in_channels_last_order(*graph_[id].constant, all));
+    }
   }
 
   // The form of an elementwise op's input that broadcasts alike in the other layout; invalid: there is none.
@@ -313,6 +398,7 @@ class Pass {
   const Layouts& layouts_;
   Rewriter rewriter_;
   ir::IdMap<ValueId, Twin> twins_;
+  const ir::IdMap<ValueId, bool> read_by_convolutions_;  // of the graph as it came
   std::vector<Op> ops_;
   bool changed_ = false;
 };

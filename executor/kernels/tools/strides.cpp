@@ -35,6 +35,22 @@ void move_loop(const MoveLoop& loop, const std::byte* from, std::byte* to) {
   for (std::int64_t i = 0; i < loop.count; ++i, from += loop.from, to += loop.to) Unit<kUnit>::move(from, to);
 }
 
+// Runs of whole chunks, too short for a call of memcpy each.
+template <int kChunk>
+void copy_runs(const MoveLoop& loop, std::size_t bytes, const std::byte* from, std::byte* to) {
+  for (std::int64_t i = 0; i < loop.count; ++i, from += loop.from, to += loop.to) {
+    for (std::size_t at = 0; at < bytes; at += kChunk) std::memcpy(to + at, from + at, kChunk);
+  }
+}
+
+void copy_run_loop(const MoveLoop& loop, std::size_t bytes, const std::byte* from, std::byte* to) {
+  constexpr std::size_t kLong = 1024;
+  if (bytes <= kLong && bytes % 64 == 0) return copy_runs<64>(loop, bytes, from, to);
+  if (bytes <= kLong && bytes % 32 == 0) return copy_runs<32>(loop, bytes, from, to);
+  for (std::int64_t i = 0; i < loop.count; ++i, from += loop.from, to += loop.to)
+    std::memcpy(to, from, bytes);
+}
+
 template <int kUnit>
 void fill(const std::byte* value, std::byte* to, std::int64_t count) {
   if constexpr (kUnit == 0) {
@@ -267,9 +283,9 @@ void StridedCopy::run_part(std::int64_t count, const std::byte* source, std::byt
   const MoveLoop* last = std::copy(loops_.begin(), loops_.end(), first);
   if (!loops_.empty()) first->count = count;
   if (inner_ == Inner::Runs) {
-    const std::size_t bytes = run_bytes_;
-    return walk(first, last, source, target,
-                [bytes](const std::byte* a, std::byte* b) { std::memcpy(b, a, bytes); });
+    if (first == last) return copy_run_loop({1, 0, 0}, run_bytes_, source, target);
+    return walk(first, last - 1, source, target,
+                [&](const std::byte* a, std::byte* b) { copy_run_loop(*(last - 1), run_bytes_, a, b); });
   }
   with_unit(unit_, [&](auto unit) {
     constexpr int kUnit = decltype(unit)::value;

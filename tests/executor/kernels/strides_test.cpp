@@ -39,8 +39,8 @@ void expect_same(const std::vector<MoveLoop>& loops, std::size_t from_size, std:
 
 template <class T>
 void expect_transposes() {
-  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{
-      {2, 3}, {64, 64}, {67, 130}, {1, 40}, {33, 3}};
+  const std::vector<std::pair<std::int64_t, std::int64_t>> shapes{{2, 3},  {64, 64}, {67, 130}, {1, 40},
+                                                                  {33, 3}, {3, 70},  {70, 2}};
   for (const auto& [rows, columns] : shapes) {
     const auto size = static_cast<std::size_t>(rows * columns);
     expect_same<T>({{columns, 1, rows}, {rows, columns, 1}}, size, size);
@@ -62,6 +62,14 @@ TEST(StridedCopy, TransposesEveryElementSize) {
 TEST(StridedCopy, PermutesFourLoops) {
   expect_same<float>({{4, 1, 30}, {2, 60, 15}, {5, 4, 3}, {3, 20, 1}}, 120, 120);
   expect_same<float>({{5, 4, 24}, {2, 60, 12}, {4, 1, 3}, {3, 20, 1}}, 120, 120);
+}
+
+TEST(StridedCopy, MovesRunsOfAnyLength) {
+  for (const std::int64_t run : {5, 8, 16, 24, 31, 256, 300}) {
+    const std::int64_t gap = run + 3;
+    expect_same<float>({{6, gap, 2 * run}, {run, 1, 1}}, 6 * gap, 12 * run);
+    expect_same<float>({{2, 3 * gap, run}, {3, gap, 2 * run}, {run, 1, 1}}, 6 * gap, 12 * run);
+  }
 }
 
 TEST(StridedCopy, RepeatsReversesAndSkips) {

@@ -1,5 +1,8 @@
 #include "executor/numeric/channels_last.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "tests/support/fusing.h"
 
 namespace podium::numeric {
@@ -128,6 +131,97 @@ TEST(ChannelsLast, MultipliesBySqueezedAndExcitedChannels) {
   gate = s.op("Sigmoid", {s.op("Conv", {gate, s.weight({8, 8, 1, 1}), s.weight({8})})});
   s.output(s.op("Mul", {y, gate}));
   expect_same_when_fused(s.graph);
+}
+
+int count(const std::string& text, std::string_view word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+ValueId floats(Sketch& s, const std::vector<float>& numbers) {
+  ir::Tensor tensor(ir::DataType::Float, {std::ssize(numbers)});
+  std::copy(numbers.begin(), numbers.end(), tensor.data<float>());
+  return s.builder.constant(tensor, "floats");
+}
+
+TEST(ChannelsLast, KeepsTheLayoutInASplit) {
+  Sketch s;
+  const ValueId y = s.op("Relu", {s.op("Conv", {s.input({2, 3, 6, 6}), s.weight({8, 3, 3, 3})})});
+  const std::vector<ValueId> parts =
+      s.builder.ops("", "Split", {y, s.ints({3, 5})}, 2, {{"axis", std::int64_t{1}}});
+  ValueId z = s.op("Conv", {parts[1], s.weight({5, 5, 1, 1})});
+  z = s.op("Concat", {parts[0], z, parts[1]}, {{"axis", std::int64_t{1}}});
+  s.output(s.op("Conv", {z, s.weight({4, 13, 1, 1})}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(channels_last(s.graph));
+  const std::string ops = ops_of(s.graph);
+  EXPECT_EQ(count(ops, "ToChannelsFirst"), 1) << ops;
+  EXPECT_EQ(count(ops, "ToChannelsLast"), 1) << ops;
+}
+
+TEST(ChannelsLast, KeepsTheLayoutInAResize) {
+  const ir::IntList spatial{-1, 2};
+  struct Told {
+    std::vector<float> roi;
+    std::vector<float> scales;
+    std::vector<std::int64_t> sizes;
+    std::vector<ir::Attribute> attributes;
+  };
+  const std::string crop = "tf_crop_and_resize";
+  const std::vector<Told> all{{{}, {1, 1, 2, 3}, {}, {{"mode", std::string("linear")}}},
+                              {{}, {1, 1, 2, 3}, {}, {{"mode", std::string("nearest")}}},
+                              {{}, {}, {2, 4, 9, 2}, {{"mode", std::string("cubic")}}},
+                              {{}, {}, {7, 3}, {{"mode", std::string("linear")}, {"axes", spatial}}},
+                              {{0, 0, 0.1F, 0.2F, 1, 1, 0.9F, 0.7F},
+                               {},
+                               {2, 4, 5, 7},
+                               {{"mode", std::string("linear")}, {"coordinate_transformation_mode", crop}}}};
+  for (const Told& told : all) {
+    Sketch s;
+    const ValueId y = s.op("Conv", {s.input({2, 3, 6, 5}), s.weight({4, 3, 3, 3})});
+    std::vector<ValueId> inputs{y, ir::kNoValue, ir::kNoValue, ir::kNoValue};
+    if (!told.roi.empty()) inputs[1] = floats(s, told.roi);
+    if (!told.scales.empty()) inputs[2] = floats(s, told.scales);
+    if (!told.sizes.empty()) inputs[3] = s.ints(told.sizes);
+    s.output(s.op("Conv", {s.op("Resize", inputs, told.attributes), s.weight({5, 4, 2, 2})}));
+    ir::Graph last = s.graph;
+    EXPECT_TRUE(channels_last(last));
+    const std::string ops = ops_of(last);
+    EXPECT_EQ(count(ops, "ToChannelsFirst"), 1) << ops;
+    expect_same_when_fused(s.graph);
+  }
+}
+
+// A convolution of one element by the unit matrix shows what it reads.
+TEST(ChannelsLast, ResizesToTheSameBits) {
+  for (const std::string mode : {"linear", "cubic", "nearest"}) {
+    const auto made = [&](bool is_between_convolutions) {
+      Sketch s;
+      ValueId unit = s.weight({2, 2, 1, 1});
+      const std::vector<float> numbers{1, 0, 0, 1};
+      s.graph[unit].constant = ir::Tensor(ir::DataType::Float, {2, 2, 1, 1});
+      std::copy(numbers.begin(), numbers.end(), s.graph[unit].constant->data<float>());
+      ValueId y = s.input({2, 2, 7, 6});
+      if (is_between_convolutions) y = s.op("Conv", {y, unit});
+      y = s.op("Resize", {y, ir::kNoValue, floats(s, {1, 1, 2.5F, 1.5F})}, {{"mode", mode}});
+      s.output(is_between_convolutions ? s.op("Conv", {y, unit}) : y);
+      return testing::run_graph(s.graph, true)[0];
+    };
+    const ir::Tensor apart = made(false);
+    const ir::Tensor between = made(true);
+    ASSERT_EQ(between.type_and_dims(), apart.type_and_dims());
+    EXPECT_EQ(std::memcmp(between.raw(), apart.raw(), apart.bytes()), 0) << mode;
+  }
+}
+
+TEST(ChannelsLast, LeavesAResizeAloneThatNoConvolutionReads) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input({1, 3, 6, 6}), s.weight({4, 3, 3, 3})});
+  s.output(s.op("Relu", {s.op("Resize", {y, ir::kNoValue, floats(s, {1, 1, 4, 4})})}));
+  EXPECT_TRUE(channels_last(s.graph));
+  const std::string ops = ops_of(s.graph);
+  EXPECT_LT(ops.find("ToChannelsFirst"), ops.find("Resize(")) << ops;
 }
 
 TEST(ChannelsLast, PoolsWithPaddingStridesAndRoundingUp) {
