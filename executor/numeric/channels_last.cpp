@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "executor/numeric/fold_batch_norm.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/ops/conv_algorithm.h"
 
@@ -93,9 +94,9 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
          });
 }
 
-// Split and Resize, where constants tell what they do.
+// Split, Slice and Resize, where constants tell what they do.
 bool moves_by_constants(const ir::Graph& graph, const Op& op) {
-  if (!op.is("Split") && !op.is("Resize")) return false;
+  if (!op.is("Split") && !op.is("Slice") && !op.is("Resize")) return false;
   const auto is_plane = [&](ValueId id) {
     const ir::Type& type = graph[id].type;
     return type.element == ir::DataType::Float && type.is_static() && type.rank() >= 3 &&
@@ -110,7 +111,8 @@ bool moves_by_constants(const ir::Graph& graph, const Op& op) {
 ir::IdMap<ValueId, bool> read_by_convolutions(const ir::Graph& graph) {
   ir::IdMap<ValueId, bool> read(std::ssize(graph.values), false);
   for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
-    const bool hands_on = keeps_layout(graph, *op) || moves_by_constants(graph, *op);
+    const bool hands_on =
+        keeps_layout(graph, *op) || moves_by_constants(graph, *op) || op->is("BatchNormalization");
     const bool reads =
         is_convolution(graph, *op) ||
         (hands_on && std::ranges::any_of(outputs_of(*op), [&](ValueId id) { return read[id]; }));
@@ -243,6 +245,7 @@ class Pass {
     if (op.is("ReduceMean")) return convert_mean(op);
     if (moves_by_constants(graph_, op)) return convert_move(op);
     if (!is_static_float(graph_, op)) return false;
+    if (op.is("BatchNormalization")) return convert_batch_norm(op);
     if (is_convolution(graph_, op)) return op.is("Conv") ? convert_convolution(op) : convert_patches(op);
     if (op.outputs.size() != 1 || op.inputs.empty()) return false;
     if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); }))
@@ -263,6 +266,30 @@ class Pass {
                               {"dilations", window.dilations}});
     convolution.name = op.name;
     convolution.inputs[0] = last(op.inputs[0]);
+    give(std::move(convolution), op.outputs[0]);
+    return true;
+  }
+
+  // A convolution of one element for each channel, which takes in the activation behind it.
+  bool convert_batch_norm(const Op& op) {
+    const auto affine =
+        is_last(op.inputs[0]) && rank(op.inputs[0]) == 4 ? known_affine(rewriter_, op) : std::nullopt;
+    if (!affine) return false;
+    const auto channels = std::ssize(affine->scale);
+    const auto constant = [&](const std::vector<double>& numbers, Dims shape) {
+      Tensor tensor(ir::DataType::Float, std::move(shape));
+      std::ranges::transform(numbers, tensor.data<float>(),
+                             [](double number) { return static_cast<float>(number); });
+      return graph_.add_constant(graph_.fresh_name("affine"), std::move(tensor));
+    };
+    const ValueId scale = constant(affine->scale, {channels, 1, 1, 1});
+    const ValueId shift = constant(affine->shift, {channels});
+    Op convolution = make_op("Convolution", "podium", {last(op.inputs[0]), scale, shift}, {},
+                             {{"group", channels},
+                              {"strides", Dims{1, 1}},
+                              {"pads", Dims{0, 0, 0, 0}},
+                              {"dilations", Dims{1, 1}}});
+    convolution.name = op.name;
     give(std::move(convolution), op.outputs[0]);
     return true;
   }
@@ -346,13 +373,32 @@ class Pass {
       return false;
     Op move = op;
     move.inputs[0] = last(op.inputs[0]);
-    op.is("Split") ? move_axis(move, rank(op.inputs[0])) : move_sizes(move, rank(op.inputs[0]));
+    const std::int64_t all = rank(op.inputs[0]);
+    if (op.is("Split")) move_axis(move, all);
+    if (op.is("Slice")) move_axes(move, all);
+    if (op.is("Resize")) move_sizes(move, all);
     for (ValueId& id : move.outputs) id = graph_.add_value(graph_.fresh_name(graph_[id].name));
     infer_types(graph_, move);
     for (std::size_t i = 0; i < op.outputs.size(); ++i) twin(op.outputs[i]).last = move.outputs[i];
     ops_.push_back(std::move(move));
     changed_ = true;
     return true;
+  }
+
+  // The axes of a Slice, those that it names or else the first ones, among whole numbers of one type.
+  void move_axes(Op& slice, std::int64_t all) {
+    constexpr std::size_t kAxes = 3;
+    if (slice.inputs.size() <= kAxes) slice.inputs.resize(kAxes + 1);
+    Dims axes(graph_[slice.inputs[1]].constant->size());
+    std::iota(axes.begin(), axes.end(), 0);
+    if (slice.inputs[kAxes].valid()) axes = graph_[slice.inputs[kAxes]].constant->to_ints();
+    for (std::int64_t& axis : axes) axis = moved_axis(axis, all);
+    for (std::size_t i = 1; i < slice.inputs.size(); ++i) {
+      ValueId& id = slice.inputs[i];
+      if (!id.valid() && i != kAxes) continue;
+      const Dims numbers = i == kAxes ? axes : graph_[id].constant->to_ints();
+      id = graph_.add_constant(graph_.fresh_name("indices"), Tensor::ints(numbers));
+    }
   }
 
   // What a Resize is told of each axis: of those in "axes", else of all.

@@ -20,32 +20,6 @@ using ir::ValueId;
 
 namespace {
 
-// Per channel: y = x * scale + shift.
-struct Affine {
-  std::vector<double> scale;
-  std::vector<double> shift;
-};
-
-std::optional<Affine> affine_of(const Rewriter& rewriter, const ir::Op& norm) {
-  const Tensor* parameters[4];
-  for (std::size_t i = 0; i < 4; ++i) {
-    parameters[i] = rewriter.constant(norm.inputs[i + 1]);
-    if (parameters[i] == nullptr || parameters[i]->type() != ir::DataType::Float) return std::nullopt;
-  }
-  const double epsilon = ir::attribute<float>(norm, "epsilon");
-  Affine affine;
-  for (std::int64_t c = 0; c < parameters[0]->size(); ++c) {
-    const double gamma = parameters[0]->data<float>()[c];
-    const double beta = parameters[1]->data<float>()[c];
-    const double mean = parameters[2]->data<float>()[c];
-    const double variance = parameters[3]->data<float>()[c];
-    const double scale = gamma / std::sqrt(variance + epsilon);
-    affine.scale.push_back(scale);
-    affine.shift.push_back(beta - mean * scale);
-  }
-  return affine;
-}
-
 Tensor scaled(const Tensor& weights, const Affine& affine) {
   Tensor result(ir::DataType::Float, weights.dims());
   const std::int64_t per_channel = weights.size() / weights.dim(0);
@@ -82,9 +56,7 @@ Tensor shifted_bias(const Tensor* bias, const Affine& affine) {
 
 void fold_one(Rewriter& rewriter, OpId norm_id) {
   const ir::Op norm = rewriter.op(norm_id);
-  if (!norm.is("BatchNormalization") || norm.outputs.size() != 1 || !is_static_float(rewriter.graph(), norm))
-    return;
-  if (ir::attribute<std::int64_t>(norm, "training_mode") != 0) return;
+  if (!norm.is("BatchNormalization")) return;
   const auto conv_id = rewriter.producer(norm.inputs[0], "Conv");
   if (!conv_id || !rewriter.only_reader(norm.inputs[0]).valid()) return;
   ir::Op conv = rewriter.op(*conv_id);
@@ -92,7 +64,7 @@ void fold_one(Rewriter& rewriter, OpId norm_id) {
   const bool has_bias = conv.inputs.size() > 2 && conv.inputs[2].valid();
   const Tensor* bias = has_bias ? rewriter.constant(conv.inputs[2]) : nullptr;
   if (weights == nullptr || weights->type() != ir::DataType::Float || (has_bias && bias == nullptr)) return;
-  const auto affine = affine_of(rewriter, norm);
+  const auto affine = known_affine(rewriter, norm);
   if (!affine) return;
   Tensor new_weights = scaled_weights(*weights, *affine);
   Tensor new_bias = shifted_bias(bias, *affine);
@@ -237,6 +209,29 @@ void fuse_gradient_at(Rewriter& rewriter, OpId id) {
 }
 
 }  // namespace
+
+std::optional<Affine> known_affine(const Rewriter& rewriter, const ir::Op& op) {
+  if (!op.is("BatchNormalization") || op.outputs.size() != 1 || !is_static_float(rewriter.graph(), op) ||
+      ir::attribute<std::int64_t>(op, "training_mode") != 0)
+    return std::nullopt;
+  std::array<const Tensor*, 4> parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i] = rewriter.constant(op.inputs[i + 1]);
+    if (parameters[i] == nullptr) return std::nullopt;
+  }
+  const double epsilon = ir::attribute<float>(op, "epsilon");
+  Affine affine;
+  for (std::int64_t c = 0; c < parameters[0]->size(); ++c) {
+    const double gamma = parameters[0]->data<float>()[c];
+    const double beta = parameters[1]->data<float>()[c];
+    const double mean = parameters[2]->data<float>()[c];
+    const double variance = parameters[3]->data<float>()[c];
+    const double scale = gamma / std::sqrt(variance + epsilon);
+    affine.scale.push_back(scale);
+    affine.shift.push_back(beta - mean * scale);
+  }
+  return affine;
+}
 
 bool fold_batch_norm(ir::Graph& graph) {
   Rewriter rewriter(graph);

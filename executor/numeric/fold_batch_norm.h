@@ -2,9 +2,22 @@
 // the convolution before it, in training its gradient is one op.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "executor/numeric/rewriter.h"
 #include "ir/graph.h"
 
 namespace podium::numeric {
+
+/// y = x * scale + shift, with numbers for each channel.
+struct Affine {
+  std::vector<double> scale = {};
+  std::vector<double> shift = {};
+};
+
+/// What a BatchNormalization in inference does, where its numbers are known; nullopt for any other op.
+std::optional<Affine> known_affine(const Rewriter& rewriter, const ir::Op& op);
 
 /// `BatchNormalization(Conv(x, W, B))` becomes `Conv(x, W', B')`. True when the graph changed.
 bool fold_batch_norm(ir::Graph& graph);

@@ -17,6 +17,7 @@ class Rewriter {
   explicit Rewriter(ir::Graph& graph);
 
   ir::Graph& graph() { return graph_; }
+  const ir::Graph& graph() const { return graph_; }
   const ir::Op& op(ir::OpId id) const { return graph_[id]; }
   const ir::Type& type(ir::ValueId id) const { return graph_[id].type; }
   /// All places, those of erased ops too.

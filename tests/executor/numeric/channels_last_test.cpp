@@ -193,6 +193,36 @@ TEST(ChannelsLast, KeepsTheLayoutInAResize) {
   }
 }
 
+// As the layers of a DenseNet do: what joins earlier maps is normalised anew for each reader.
+TEST(ChannelsLast, KeepsTheLayoutInABatchNormalization) {
+  Sketch s;
+  const ValueId x = s.op("Conv", {s.input({2, 3, 6, 6}), s.weight({4, 3, 3, 3})});
+  ValueId y = s.op("BatchNormalization",
+                   {x, s.weight({4}), s.weight({4}), s.weight({4}), floats(s, {0.5F, 1, 2, 3})});
+  y = s.op("Conv", {s.op("Relu", {y}), s.weight({5, 4, 1, 1})});
+  s.output(s.op("Conv", {s.op("Concat", {x, y}, {{"axis", std::int64_t{1}}}), s.weight({4, 9, 1, 1})}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(channels_last(s.graph));
+  const std::string ops = ops_of(s.graph);
+  EXPECT_EQ(count(ops, "ToChannelsFirst"), 1) << ops;
+  EXPECT_EQ(count(ops, "BatchNormalization("), 0) << ops;
+}
+
+TEST(ChannelsLast, KeepsTheLayoutInASlice) {
+  for (const bool names_axes : {false, true}) {
+    Sketch s;
+    const ValueId x = s.op("Conv", {s.input({3, 3, 7, 6}), s.weight({8, 3, 3, 3})});
+    const ValueId y =
+        names_axes ? s.op("Slice", {x, s.ints({5, 0}), s.ints({1, 4}), s.ints({-3, 2}), s.ints({-2, 2})})
+                   : s.op("Slice", {x, s.ints({1, 2}), s.ints({3, 6})});
+    s.output(s.op("Conv", {s.op("Relu", {y}), s.weight({5, names_axes ? 2 : 4, 1, 1})}));
+    expect_same_when_fused(s.graph);
+    EXPECT_TRUE(channels_last(s.graph));
+    const std::string ops = ops_of(s.graph);
+    EXPECT_EQ(count(ops, "ToChannelsFirst"), 1) << ops;
+  }
+}
+
 // A convolution of one element by the unit matrix shows what it reads.
 TEST(ChannelsLast, ResizesToTheSameBits) {
   for (const std::string mode : {"linear", "cubic", "nearest"}) {
