@@ -74,13 +74,11 @@ enum class Clamping : std::uint8_t { Within, Behind };
 
 class Member {
  public:
-  Member(PrepareContext& context, const ir::Graph& body, const ir::Op& op)
+  Member(const PrepareContext& context, const ir::Graph& body, const ir::Op& op)
       : plan_(plan_of(ir::TypedOp(body, op))), windows_(plan_), weights_(place(body, op.inputs[1])) {
     if (!plan_.bias.is_zero()) bias_ = place(body, op.inputs[2]);
     if (plan_.has_residual) residual_ = place(body, op.inputs[3]);
     IR_CHECK(context.constant(weights_) != nullptr, "the weights of a fused convolution are not constant");
-    layout_ = direct_primitive(plan_, onednn::any(plan_.weights), plan_.post_ops).weights_desc();
-    packed_ = onednn::packed(context, *context.constant(weights_), onednn::plain(plan_.weights), layout_);
   }
 
   const ConvolutionPlan& plan() const { return plan_; }
@@ -91,16 +89,18 @@ class Member {
   std::int64_t y_row() const { return plan_.y[1] * plan_.y[3]; }
 
   // To be called for all rows of an image that will be computed at once.
-  void prepare(const Rows& out) {
+  void prepare(const PrepareContext& context, const Rows& out) {
     const Slice slice = windows_.slice(out);
-    std::vector<std::shared_ptr<const onednn::Call>>& calls = calls_[slice];
-    if (out.count() == 0 || !calls.empty()) return;
+    if (out.count() == 0 || prepared_.contains(slice)) return;
     const ConvolutionPlan plan = of(slice);
-    const auto primitive = direct_primitive(plan, layout_, plan.with_clamp);
-    const auto exact = direct_primitive(plan, layout_, plan.post_ops);
+    const auto primitive = direct_primitive(plan, onednn::any(plan.weights), plan.with_clamp);
+    const auto exact = direct_primitive(plan, primitive.weights_desc(), plan.post_ops);
     scratch_ =
         std::max({scratch_, primitive.scratchpad_desc().get_size(), exact.scratchpad_desc().get_size()});
-    for (int thread = 0; thread < machine_threads(); ++thread) calls.push_back(direct_call(plan, primitive));
+    Prepared& made = prepared_[slice];
+    made.weights = packed(context, primitive.weights_desc());
+    for (int thread = 0; thread < machine_threads(); ++thread)
+      made.calls.push_back(direct_call(plan, primitive));
   }
 
   // Computes rows of an image of the output: `x` is the first row that their windows see.
@@ -112,15 +112,38 @@ class Member {
       std::memcpy(y, run.input(*residual_).data<float>() + first, elements * sizeof(float));
     }
     const Slice slice = windows_.slice(out);
+    const Prepared& prepared = prepared_.at(slice);
+    const PackedWeights& weights = packed_[prepared.weights];
     const void* bias = bias_ ? run.input(*bias_).raw() : nullptr;
-    const std::array<const void*, 5> arguments{x, packed_.raw(), bias, y, scratch};
-    if (clamping == Clamping::Within || !plan_.clamp) return (*calls_.at(slice)[thread])(arguments);
+    const std::array<const void*, 5> arguments{x, weights.numbers.raw(), bias, y, scratch};
+    if (clamping == Clamping::Within || !plan_.clamp) return (*prepared.calls[thread])(arguments);
     const ConvolutionPlan plan = of(slice);
-    (*direct_call(plan, direct_primitive(plan, layout_, plan.post_ops)))(arguments);
+    (*direct_call(plan, direct_primitive(plan, weights.layout, plan.post_ops)))(arguments);
     plan_.clamp->apply_to_finite({y, static_cast<std::size_t>(elements)});
   }
 
  private:
+  struct PackedWeights {
+    memory::desc layout;
+    Tensor numbers;
+  };
+  struct Prepared {
+    std::size_t weights = 0;                                      // their place among the packed ones
+    std::vector<std::shared_ptr<const onednn::Call>> calls = {};  // one a thread
+  };
+
+  // Slices of different sizes may want their weights in different layouts: in another's one they would be
+  // computed by loops that are many times slower.
+  std::size_t packed(const PrepareContext& context, const memory::desc& layout) {
+    const auto found = std::ranges::find(packed_, layout, &PackedWeights::layout);
+    if (found == packed_.end()) {
+      packed_.push_back({layout, onednn::packed(context, *context.constant(weights_),
+                                                onednn::plain(plan_.weights), layout)});
+      return packed_.size() - 1;
+    }
+    return found - packed_.begin();
+  }
+
   static std::size_t place(const ir::Graph& body, ir::ValueId id) {
     return std::ranges::find(body.inputs, id) - body.inputs.begin();
   }
@@ -140,10 +163,9 @@ class Member {
   std::size_t weights_;  // places among the block's inputs
   std::optional<std::size_t> bias_ = {};
   std::optional<std::size_t> residual_ = {};
-  memory::desc layout_ = {};
-  Tensor packed_ = {};
+  std::vector<PackedWeights> packed_ = {};
   std::size_t scratch_ = 0;
-  std::map<Slice, std::vector<std::shared_ptr<const onednn::Call>>> calls_ = {};  // one a thread
+  std::map<Slice, Prepared> prepared_ = {};
 };
 
 // As many for all threads as have room for what they read in between.
@@ -160,7 +182,9 @@ std::int64_t rows_of_strip(const Member& depthwise) {
 
 class DepthwiseBlock {
  public:
-  DepthwiseBlock(PrepareContext& context, const ir::Graph& body) : DepthwiseBlock(members_of(context, body)) {
+  DepthwiseBlock(PrepareContext& context, const ir::Graph& body)
+      : members_(members_of(context, body)), rows_(rows_of_strip(members_.depthwise)) {
+    prepare_strips(context);
     context.need_scratch(bytes_of_thread_ * machine_threads());
   }
 
@@ -181,7 +205,7 @@ class DepthwiseBlock {
     std::optional<Member> behind;
   };
 
-  static Members members_of(PrepareContext& context, const ir::Graph& body) {
+  static Members members_of(const PrepareContext& context, const ir::Graph& body) {
     const auto is_depthwise = [](const ir::Op& op) { return ir::attribute<std::int64_t>(op, "group") > 1; };
     const auto found = std::ranges::find_if(body.ops, is_depthwise);
     IR_CHECK(found != body.ops.end(), "a DepthwiseBlock without a depthwise convolution");
@@ -191,16 +215,15 @@ class DepthwiseBlock {
     return members;
   }
 
-  explicit DepthwiseBlock(Members members)
-      : members_(std::move(members)), rows_(rows_of_strip(members_.depthwise)) {
+  void prepare_strips(const PrepareContext& context) {
     std::int64_t most_between = 0;
     for (std::int64_t strip = 0; strip < strips_of_image(); ++strip) {
       most_between = std::max(most_between, between(strip).count());
-      members_.depthwise.prepare(out(strip));
-      if (members_.behind) members_.behind->prepare(out(strip));
+      members_.depthwise.prepare(context, out(strip));
+      if (members_.behind) members_.behind->prepare(context, out(strip));
       if (!members_.before) continue;
-      members_.before->prepare(between(strip));
-      members_.before->prepare(fresh(strip));
+      members_.before->prepare(context, between(strip));
+      members_.before->prepare(context, fresh(strip));
     }
     const auto room = [](std::int64_t elements) { return onednn::aligned(elements * sizeof(float)); };
     std::size_t scratch = members_.depthwise.scratch();
