@@ -2,6 +2,7 @@
 
 #include "executor/numeric/channels_last.h"
 #include "executor/numeric/fold_batch_norm.h"
+#include "executor/numeric/fold_pad.h"
 #include "executor/numeric/fuse_attention.h"
 #include "executor/numeric/fuse_depthwise.h"
 #include "executor/numeric/fuse_elementwise.h"
@@ -15,6 +16,7 @@ namespace podium::numeric {
 
 void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   // First the functions that exporters wrote as many ops, while these ops still stand side by side.
+  fold_pad(graph);
   fold_batch_norm(graph);
   fuse_batch_norm_gradient(graph);
   fuse_gelu(graph);
