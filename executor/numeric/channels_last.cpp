@@ -94,9 +94,9 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
          });
 }
 
-// Split, Slice and Resize, where constants tell what they do.
+// Split, Slice, Pad and Resize, where constants tell what they do.
 bool moves_by_constants(const ir::Graph& graph, const Op& op) {
-  if (!op.is("Split") && !op.is("Slice") && !op.is("Resize")) return false;
+  if (!op.is("Split") && !op.is("Slice") && !op.is("Pad") && !op.is("Resize")) return false;
   const auto is_plane = [&](ValueId id) {
     const ir::Type& type = graph[id].type;
     return type.element == ir::DataType::Float && type.is_static() && type.rank() >= 3 &&
@@ -376,6 +376,7 @@ class Pass {
     const std::int64_t all = rank(op.inputs[0]);
     if (op.is("Split")) move_axis(move, all);
     if (op.is("Slice")) move_axes(move, all);
+    if (op.is("Pad")) move_pads(move, all);
     if (op.is("Resize")) move_sizes(move, all);
     for (ValueId& id : move.outputs) id = graph_.add_value(graph_.fresh_name(graph_[id].name));
     infer_types(graph_, move);
@@ -401,6 +402,21 @@ class Pass {
     }
   }
 
+  // A Pad is told of the axes that it names, else of all.
+  void move_pads(Op& pad, std::int64_t all) {
+    constexpr std::size_t kAxes = 3;
+    if (pad.inputs.size() <= kAxes || !pad.inputs[kAxes].valid()) return move_numbers(pad.inputs[1], all);
+    Dims axes = graph_[pad.inputs[kAxes]].constant->to_ints();
+    for (std::int64_t& axis : axes) axis = moved_axis(axis, all);
+    pad.inputs[kAxes] = graph_.add_constant(graph_.fresh_name("axes"), Tensor::ints(axes));
+  }
+
+  // Numbers for each axis.
+  void move_numbers(ValueId& id, std::int64_t all) {
+    id = graph_.add_constant(graph_.fresh_name(graph_[id].name),
+                             in_channels_last_order(*graph_[id].constant, all));
+  }
+
   // What a Resize is told of each axis: of those in "axes", else of all.
   void move_sizes(Op& resize, std::int64_t all) {
     const auto* given = ir::find_attribute(resize, "axes");
@@ -410,10 +426,7 @@ class Pass {
       return ir::set_attribute(resize, "axes", axes);
     }
     for (std::size_t i = 1; i < resize.inputs.size(); ++i) {
-      ValueId& id = resize.inputs[i];
-      if (!id.valid()) continue;
-      id = graph_.add_constant(graph_.fresh_name(graph_[id].name),
-                               in_channels_last_order(*graph_[id].constant, all));
+      if (resize.inputs[i].valid()) move_numbers(resize.inputs[i], all);
     }
   }
 

@@ -44,7 +44,7 @@ void copy_runs(const MoveLoop& loop, std::size_t bytes, const std::byte* from, s
 }
 
 void copy_run_loop(const MoveLoop& loop, std::size_t bytes, const std::byte* from, std::byte* to) {
-  constexpr std::size_t kLong = 1024;
+  constexpr std::size_t kLong = 256;
   if (bytes <= kLong && bytes % 64 == 0) return copy_runs<64>(loop, bytes, from, to);
   if (bytes <= kLong && bytes % 32 == 0) return copy_runs<32>(loop, bytes, from, to);
   for (std::int64_t i = 0; i < loop.count; ++i, from += loop.from, to += loop.to)

@@ -223,6 +223,23 @@ TEST(ChannelsLast, KeepsTheLayoutInASlice) {
   }
 }
 
+TEST(ChannelsLast, KeepsTheLayoutInAPad) {
+  for (const std::string mode : {"constant", "reflect", "edge"}) {
+    for (const bool names_axes : {false, true}) {
+      Sketch s;
+      const ValueId x = s.op("Conv", {s.input({2, 3, 7, 6}), s.weight({4, 3, 3, 3})});
+      const ValueId pads = names_axes ? s.ints({2, 0, -1, 3}) : s.ints({0, 0, 1, 2, 0, 0, 0, 3});
+      std::vector<ValueId> inputs{x, pads, s.number(0.5F)};
+      if (names_axes) inputs.push_back(s.ints({-1, 2}));
+      s.output(s.op("Conv", {s.op("Pad", inputs, {{"mode", mode}}), s.weight({5, 4, 3, 3})}));
+      expect_same_when_fused(s.graph);
+      EXPECT_TRUE(channels_last(s.graph));
+      const std::string ops = ops_of(s.graph);
+      EXPECT_EQ(count(ops, "ToChannelsFirst"), 1) << ops;
+    }
+  }
+}
+
 // A convolution of one element by the unit matrix shows what it reads.
 TEST(ChannelsLast, ResizesToTheSameBits) {
   for (const std::string mode : {"linear", "cubic", "nearest"}) {
