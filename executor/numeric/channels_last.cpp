@@ -1,10 +1,10 @@
 // Every value may have a twin that holds it channels-last ([N, C, ...] becomes [N, ..., C]), made when the
 // first op asks for it. Convolutions, pools and means over the spatial axes always compute on twins (ops
 // Convolution and Pool of the domain podium), but for convolutions that are faster with vectors along their
-// rows; elementwise ops and Concat do where an input has one already, and Split and Resize where a
-// convolution reads what they give. Any other op wants its inputs channels-first, which puts a
-// ToChannelsFirst in front of it unless the value is there in that form. Where there is one channel or one
-// position both forms are the same bytes, and the move is a view.
+// rows; elementwise ops, Concat and BatchNormalization do where an input has one already, and Split, Slice,
+// Pad and Resize where a convolution reads what they give. Any other op wants its inputs channels-first,
+// which puts a ToChannelsFirst in front of it unless the value is there in that form. Where there is one
+// channel or one position both forms are the same bytes, and the move is a view.
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>
