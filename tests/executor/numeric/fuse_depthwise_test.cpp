@@ -94,6 +94,16 @@ TEST(FuseDepthwise, LeavesWhatStaysInTheCacheAlone) {
   EXPECT_FALSE(fuse_depthwise(graph));
 }
 
+TEST(FuseDepthwise, LeavesAnImageOfOneLongRowAlone) {
+  Sketch s;
+  ValueId y = pointwise(s, s.input({1, 4, 1, 96 * 96}), 4, 32);
+  y = s.op("Conv", {y, s.weight({32, 1, 1, 3})},
+           {{"group", std::int64_t{32}}, {"pads", IntList{0, 1, 0, 1}}});
+  s.output(pointwise(s, y, 32, 4));
+  ir::Graph graph = in_the_engine(s.graph);
+  EXPECT_FALSE(fuse_depthwise(graph)) << ops_of(graph);
+}
+
 TEST(FuseDepthwise, LeavesWindowsWithGapsAndOtherGroupsAlone) {
   const auto is_left = [](std::int64_t group, const IntList& dilations) {
     Sketch s;
