@@ -4,7 +4,6 @@
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/fused/fused_conv.h"
-#include "executor/kernels/fused/packed_call.h"
 
 namespace podium::kernels {
 
@@ -59,29 +58,23 @@ std::shared_ptr<const onednn::Call> direct_call(const ConvolutionPlan& plan,
                             {DNNL_ARG_DST, onednn::channels_last(plan.y)}});
 }
 
-PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan, WeightLayout layout) {
-  const auto given = onednn::plain(plan.weights);
+DirectConvolution direct_convolution(const ConvolutionPlan& plan, const Pack& pack) {
   std::size_t scratch = 0;
   const auto make = [&](const memory::desc& weights, const dnnl::post_ops& post_ops) {
     auto primitive = direct_primitive(plan, weights, post_ops);
     scratch = std::max(scratch, primitive.scratchpad_desc().get_size());
     return primitive;
   };
-  const auto primitive =
-      make(layout == WeightLayout::Packed ? onednn::any(plan.weights) : given, plan.post_ops);
-  PackedCall kernel{
-      .call = direct_call(plan, primitive),
-      .weights = layout == WeightLayout::Packed
-                     ? onednn::packed(context, *context.constant(1), given, primitive.weights_desc())
-                     : *context.constant(1),
-      .has_bias = !plan.bias.is_zero(),
-      .has_residual = plan.has_residual,
-      .clamp = plan.clamp};
+  const auto primitive = make(onednn::any(plan.weights), plan.post_ops);
+  PackedCall run{.call = direct_call(plan, primitive),
+                 .weights = pack(primitive.weights_desc()),
+                 .has_bias = !plan.bias.is_zero(),
+                 .has_residual = plan.has_residual,
+                 .clamp = plan.clamp};
   if (plan.clamp && !plan.has_residual) {  // the sum has overwritten the residual
-    kernel.clamping = direct_call(plan, make(primitive.weights_desc(), plan.with_clamp));
+    run.clamping = direct_call(plan, make(primitive.weights_desc(), plan.with_clamp));
   }
-  context.need_scratch(scratch);
-  return kernel;
+  return {std::move(run), scratch};
 }
 
 ConvolutionPlan plan_of(const ir::TypedOp& op) {
@@ -105,7 +98,11 @@ PreparedKernel prepare_fused_convolution(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused convolution are not constant");
   const ConvolutionPlan plan = plan_of(context);
   if (auto winograd = prepare_winograd(context, plan)) return std::move(*winograd);
-  return prepare_direct(context, plan, WeightLayout::Packed);
+  DirectConvolution direct = direct_convolution(plan, [&](const memory::desc& layout) {
+    return onednn::packed(context, *context.constant(1), onednn::plain(plan.weights), layout);
+  });
+  context.need_scratch(direct.scratch);
+  return std::move(direct.run);
 }
 
 }  // namespace podium::kernels

@@ -1,9 +1,11 @@
 // The description of a fused convolution, which all ways of computing it share.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "executor/kernels/fused/fused_activation.h"
+#include "executor/kernels/fused/packed_call.h"
 #include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {
@@ -45,10 +47,16 @@ dnnl::convolution_forward::primitive_desc direct_primitive(const ConvolutionPlan
 std::shared_ptr<const onednn::Call> direct_call(const ConvolutionPlan& plan,
                                                 const dnnl::convolution_forward::primitive_desc& primitive);
 
-/// Whether weights are laid out anew for the fastest kernel, or read as the model has them, without a copy.
-enum class WeightLayout : std::uint8_t { Packed, AsGiven };
+/// A run by the direct algorithm, and the bytes of scratch memory that it wants.
+struct DirectConvolution {
+  PackedCall run;
+  std::size_t scratch = 0;
+};
 
-PreparedKernel prepare_direct(PrepareContext& context, const ConvolutionPlan& plan, WeightLayout layout);
+/// Gives the weights in the layout that the fastest kernel wants.
+using Pack = std::function<Tensor(const dnnl::memory::desc&)>;
+
+DirectConvolution direct_convolution(const ConvolutionPlan& plan, const Pack& pack);
 
 /// Prepares Winograd's algorithm, through oneDNN's blocked layout, where it is faster in spite of two
 /// reorders; nullopt elsewhere. Rounding differs from the direct sum by about as much as between two orders

@@ -3,13 +3,16 @@
 // cache until it is read. The windows of neighbouring strips share rows of it: those that the strip before
 // has computed move to the front of the buffer. Threads take ranges of strips, with buffers of their own.
 //
-// oneDNN's clamps make a number of NaN and raise the processor's flag (packed_call.h): the strip is computed
-// again then, by primitives without clamps that are made for it, and clamped behind.
+// oneDNN's clamps make a number of NaN and raise the processor's flag (packed_call.h): all strips are
+// computed again then, by primitives without clamps that are made when the first NaN comes, and clamped
+// behind.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <compare>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -97,10 +100,16 @@ class Member {
     const auto exact = direct_primitive(plan, primitive.weights_desc(), plan.post_ops);
     scratch_ =
         std::max({scratch_, primitive.scratchpad_desc().get_size(), exact.scratchpad_desc().get_size()});
-    Prepared& made = prepared_[slice];
-    made.weights = packed(context, primitive.weights_desc());
-    for (int thread = 0; thread < machine_threads(); ++thread)
-      made.calls.push_back(direct_call(plan, primitive));
+    prepared_[slice] = {.weights = packed(context, primitive.weights_desc()),
+                        .calls = calls(plan, primitive)};
+  }
+
+  // The same slices without the clamp.
+  void prepare_exact() {
+    for (auto& [slice, prepared] : prepared_) {
+      const ConvolutionPlan plan = of(slice);
+      prepared.exact = calls(plan, direct_primitive(plan, packed_[prepared.weights].layout, plan.post_ops));
+    }
   }
 
   // Computes rows of an image of the output: `x` is the first row that their windows see.
@@ -111,15 +120,13 @@ class Member {
       const std::int64_t first = (image * plan_.y[2] + out.begin) * y_row();
       std::memcpy(y, run.input(*residual_).data<float>() + first, elements * sizeof(float));
     }
-    const Slice slice = windows_.slice(out);
-    const Prepared& prepared = prepared_.at(slice);
-    const PackedWeights& weights = packed_[prepared.weights];
+    const Prepared& prepared = prepared_.at(windows_.slice(out));
+    const void* weights = packed_[prepared.weights].numbers.raw();
     const void* bias = bias_ ? run.input(*bias_).raw() : nullptr;
-    const std::array<const void*, 5> arguments{x, weights.numbers.raw(), bias, y, scratch};
-    if (clamping == Clamping::Within || !plan_.clamp) return (*prepared.calls[thread])(arguments);
-    const ConvolutionPlan plan = of(slice);
-    (*direct_call(plan, direct_primitive(plan, weights.layout, plan.post_ops)))(arguments);
-    plan_.clamp->apply_to_finite({y, static_cast<std::size_t>(elements)});
+    const std::array<const void*, 5> arguments{x, weights, bias, y, scratch};
+    if (clamping == Clamping::Within) return (*prepared.calls[thread])(arguments);
+    (*prepared.exact[thread])(arguments);
+    if (plan_.clamp) plan_.clamp->apply_to_finite({y, static_cast<std::size_t>(elements)});
   }
 
  private:
@@ -127,10 +134,19 @@ class Member {
     memory::desc layout;
     Tensor numbers;
   };
+  using Calls = std::vector<std::shared_ptr<const onednn::Call>>;  // one a thread
   struct Prepared {
-    std::size_t weights = 0;                                      // their place among the packed ones
-    std::vector<std::shared_ptr<const onednn::Call>> calls = {};  // one a thread
+    std::size_t weights = 0;  // their place among the packed ones
+    Calls calls = {};
+    Calls exact = {};
   };
+
+  static Calls calls(const ConvolutionPlan& plan,
+                     const dnnl::convolution_forward::primitive_desc& primitive) {
+    Calls made;
+    for (int thread = 0; thread < machine_threads(); ++thread) made.push_back(direct_call(plan, primitive));
+    return made;
+  }
 
   // Slices of different sizes may want their weights in different layouts: in another's one they would be
   // computed by loops that are many times slower.
@@ -188,14 +204,15 @@ class DepthwiseBlock {
     context.need_scratch(bytes_of_thread_ * machine_threads());
   }
 
-  void operator()(const RunContext& run) const {
-    const std::int64_t strips = members_.depthwise.plan().x[0] * strips_of_image();
-    const std::int64_t teams = std::min<std::int64_t>({strips, machine_threads(), omp_get_max_threads()});
-    constexpr std::int64_t kWorthThreads = 1 << 16;  // this op is there for large images alone
-    parallel_ranges(teams, kWorthThreads, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t thread = begin; thread < end; ++thread)
-        compute(run, thread, strips * thread / teams, strips * (thread + 1) / teams);
+  void operator()(const RunContext& run) {
+    if (!compute(run, Clamping::Within)) return;
+    std::call_once(prepares_exact_, [&] {
+      const ThreadLimit none(machine_threads());
+      if (members_.before) members_.before->prepare_exact();
+      members_.depthwise.prepare_exact();
+      if (members_.behind) members_.behind->prepare_exact();
     });
+    compute(run, Clamping::Behind);
   }
 
  private:
@@ -245,16 +262,30 @@ class DepthwiseBlock {
     return {strip == 0 ? all.begin : std::max(all.begin, between(strip - 1).end), all.end};
   }
 
+  // Whether a flag has been raised.
+  bool compute(const RunContext& run, Clamping clamping) const {
+    const std::int64_t strips = members_.depthwise.plan().x[0] * strips_of_image();
+    const std::int64_t teams = std::min<std::int64_t>({strips, machine_threads(), omp_get_max_threads()});
+    constexpr std::int64_t kWorthThreads = 1 << 16;  // this op is there for large images alone
+    std::atomic<bool> is_flag_set = false;
+    parallel_ranges(teams, kWorthThreads, [&](std::int64_t begin, std::int64_t end) {
+      clear_own_invalid_flag();
+      for (std::int64_t thread = begin; thread < end; ++thread)
+        compute_strips(run, thread, strips * thread / teams, strips * (thread + 1) / teams, clamping);
+      if (is_own_invalid_flag_set()) is_flag_set = true;
+    });
+    return is_flag_set;
+  }
+
   // Strips are counted through all images.
-  void compute(const RunContext& run, std::int64_t thread, std::int64_t begin, std::int64_t end) const {
+  void compute_strips(const RunContext& run, std::int64_t thread, std::int64_t begin, std::int64_t end,
+                      Clamping clamping) const {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t image = i / strips_of_image();
       const std::int64_t strip = i % strips_of_image();
       const bool goes_on = i > begin && strip > 0;
       if (goes_on && members_.before) keep_rows(run, thread, strip);
-      clear_own_invalid_flag();
-      compute_strip(run, thread, image, strip, goes_on, Clamping::Within);
-      if (is_own_invalid_flag_set()) compute_strip(run, thread, image, strip, goes_on, Clamping::Behind);
+      compute_strip(run, thread, image, strip, goes_on, clamping);
     }
   }
 
@@ -303,6 +334,7 @@ class DepthwiseBlock {
   }
 
   Members members_;
+  std::once_flag prepares_exact_;
   std::int64_t rows_;  // of the output in a strip
   // A thread's scratch memory: oneDNN's, the depthwise convolution's input, its output.
   std::size_t between_at_ = 0;
@@ -313,7 +345,7 @@ class DepthwiseBlock {
 }  // namespace
 
 PreparedKernel prepare_depthwise_block(PrepareContext& context) {
-  const auto block = std::make_shared<const DepthwiseBlock>(context, *context.get<ir::Body>("body"));
+  const auto block = std::make_shared<DepthwiseBlock>(context, *context.get<ir::Body>("body"));
   return [block](const RunContext& run) { (*block)(run); };
 }
 

@@ -3,8 +3,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "executor/kernels/fused/fused_conv.h"
+#include "executor/kernels/tools/thread_limit.h"
 
 namespace podium::kernels {
 namespace {
@@ -48,10 +50,36 @@ std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memo
       std::vector<std::pair<int, memory::desc>>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
 }
 
+// The same convolution by its sum, for results that are not all finite. Its weights are packed when the first
+// of them comes up, which most models never see.
+class LateDirect {
+ public:
+  LateDirect(const ConvolutionPlan& plan, Tensor weights) : plan_(plan), weights_(std::move(weights)) {}
+
+  void operator()(const RunContext& run) {
+    std::call_once(once_, [&] {
+      const ThreadLimit none(machine_threads());
+      made_ = direct_convolution(plan_, [&](const memory::desc& layout) {
+        return onednn::packed(weights_.raw(), onednn::plain(plan_.weights), layout);
+      });
+    });
+    Tensor scratch(DataType::Uint8, {static_cast<std::int64_t>(made_.scratch)});
+    RunContext own = run;
+    own.scratch_memory = static_cast<std::byte*>(scratch.raw());
+    made_.run(own);
+  }
+
+ private:
+  const ConvolutionPlan plan_;
+  const Tensor weights_;
+  std::once_flag once_;
+  DirectConvolution made_ = {};
+};
+
 constexpr Clamp kNoClamp{-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
 
 struct Winograd {
-  PreparedKernel direct;
+  std::shared_ptr<LateDirect> direct;
   std::shared_ptr<const onednn::Call> call;
   std::shared_ptr<const onednn::Call> bring;  // x to the blocked layout
   std::shared_ptr<const onednn::Call> bring_residual;
@@ -71,7 +99,7 @@ struct Winograd {
     if (has_residual) (*bring_residual)(std::array<const void*, 2>{run.input(3).raw(), y});
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
     (*call)(std::array<const void*, 5>{x, weights.raw(), bias, y, run.scratch_memory});
-    if (!clamp.apply_to_finite({reinterpret_cast<float*>(y), y_elements})) return direct(run);
+    if (!clamp.apply_to_finite({reinterpret_cast<float*>(y), y_elements})) return (*direct)(run);
     (*give)(std::array<const void*, 2>{y, run.output(0).raw()});
   }
 };
@@ -91,9 +119,8 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
   const memory::desc y = primitive.dst_desc();
   const std::size_t x_at = onednn::aligned(primitive.scratchpad_desc().get_size());
   const std::size_t y_at = x_at + onednn::aligned(x.get_size());
-  PreparedKernel direct = prepare_direct(context, plan, WeightLayout::AsGiven);
-  context.need_scratch(std::max(context.scratch_bytes, y_at + y.get_size()));
-  return Winograd{.direct = std::move(direct),
+  context.need_scratch(y_at + y.get_size());
+  return Winograd{.direct = std::make_shared<LateDirect>(plan, *context.constant(1)),
                   .call = onednn::make_call(dnnl::convolution_forward(primitive), primitive,
                                             {{DNNL_ARG_SRC, x},
                                              {DNNL_ARG_WEIGHTS, primitive.weights_desc()},

@@ -124,7 +124,7 @@ TEST(SpecialNumbers, PassAResidualAndItsRelu) {
   }
 }
 
-// In strips, each of which is computed again where its clamps have met NaN.
+// In strips, all of which are computed again where a clamp has met NaN.
 TEST(SpecialNumbers, PassAnInvertedResidual) {
   for (const bool is_clipped : {false, true}) {
     Sketch s;
