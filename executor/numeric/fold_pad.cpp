@@ -18,10 +18,10 @@ using ir::ValueId;
 // How many zeros a Pad adds, at the begins of all axes and then at their ends; nullopt where it adds others,
 // takes elements away, or nobody knows.
 std::optional<Dims> zeros_of(const Rewriter& rewriter, const Op& pad) {
-  const auto constant = [&](std::size_t i) {
-    return i < pad.inputs.size() && pad.inputs[i].valid() ? rewriter.constant(pad.inputs[i]) : nullptr;
-  };
   const auto is_there = [&](std::size_t i) { return i < pad.inputs.size() && pad.inputs[i].valid(); };
+  const auto constant = [&](std::size_t i) {
+    return is_there(i) ? rewriter.constant(pad.inputs[i]) : nullptr;
+  };
   if (ir::attribute<std::string>(pad, "mode") != "constant" || constant(1) == nullptr) return std::nullopt;
   if (is_there(2) && rewriter.number(pad.inputs[2]) != 0.0) return std::nullopt;
   if (is_there(3) && constant(3) == nullptr) return std::nullopt;

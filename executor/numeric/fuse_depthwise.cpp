@@ -1,7 +1,6 @@
 #include "executor/numeric/fuse_depthwise.h"
 
 #include <algorithm>
-#include <map>
 
 #include "executor/numeric/rewriter.h"
 
@@ -21,7 +20,7 @@ constexpr std::int64_t kMostOfWindow = std::int64_t{1} << 20;
 
 class DepthwiseBlocks {
  public:
-  explicit DepthwiseBlocks(ir::Graph& graph) : graph_(graph), rewriter_(graph) {}
+  explicit DepthwiseBlocks(ir::Graph& graph) : rewriter_(graph) {}
 
   bool run() {
     for (OpId id : rewriter_.op_ids()) {
@@ -94,43 +93,17 @@ class DepthwiseBlocks {
       handed_on = std::max(handed_on, bytes_of_image(y));
     }
     if (handed_on < kLeastHandedOn || bytes_of_window(rewriter_.op(depthwise)) > kMostOfWindow) return;
-    Op block = block_of(members);
+    std::vector<Op> ops;
+    for (OpId id : members) ops.push_back(rewriter_.op(id));
+    const ValueId last = ops.back().outputs[0];
+    Op block = op_over(rewriter_.graph(), "DepthwiseBlock", std::move(ops),
+                       [&](ValueId made) { return made == last; });
     for (OpId id : members) {
       if (id != members.back()) rewriter_.erase(id);
     }
     rewriter_.replace(members.back(), std::move(block));
   }
 
-  Op block_of(const std::vector<OpId>& members) const {
-    ir::Graph body;
-    Op block = make_op("DepthwiseBlock", "podium", {}, {});
-    std::map<ValueId, ValueId> inside;
-    for (OpId id : members) {
-      Op member = rewriter_.op(id);
-      for (ValueId& input : member.inputs) {
-        if (!input.valid()) continue;
-        const auto [entry, is_new] = inside.try_emplace(input);
-        if (is_new) {
-          entry->second = body.add_value(name(input), rewriter_.type(input));
-          body.inputs.push_back(entry->second);
-          block.inputs.push_back(input);
-        }
-        input = entry->second;
-      }
-      const ValueId made = member.outputs[0];
-      member.outputs[0] = inside[made] = body.add_value(name(made), rewriter_.type(made));
-      body.ops.push_back(std::move(member));
-    }
-    block.name = body.ops.back().name;
-    block.outputs = {rewriter_.op(members.back()).outputs[0]};
-    body.outputs = {body.ops.back().outputs[0]};
-    ir::set_attribute(block, "body", std::make_shared<const ir::Graph>(std::move(body)));
-    return block;
-  }
-
-  const std::string& name(ValueId id) const { return graph_[id].name; }
-
-  const ir::Graph& graph_;
   Rewriter rewriter_;
 };
 

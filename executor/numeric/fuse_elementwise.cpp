@@ -98,35 +98,12 @@ class Chains {
 
   // Values that only members read stay inside the chain.
   Op chain_of(std::vector<Op> members) {
-    Graph body;
-    Op chain = make_op("Chain", "podium", {}, {});
-    chain.name = members.back().name;
-    std::map<ValueId, ValueId> inside;
     std::map<ValueId, int> reads;
-    for (Op& op : members) {
-      for (ValueId& id : op.inputs) {
-        if (!id.valid()) continue;
-        ++reads[id];
-        const auto [entry, is_new] = inside.try_emplace(id);
-        if (is_new) {
-          entry->second = body.add_value(graph_[id].name, graph_[id].type);
-          body.inputs.push_back(entry->second);
-          chain.inputs.push_back(id);
-        }
-        id = entry->second;
-      }
-      const ValueId made = op.outputs[0];
-      op.outputs[0] = inside[made] = body.add_value(graph_[made].name, graph_[made].type);
+    for (const Op& op : members) {
+      for (ValueId id : inputs_of(op)) ++reads[id];
     }
-    const std::set<ValueId> brought(body.inputs.begin(), body.inputs.end());
-    for (const auto& [outer, inner] : inside) {
-      if (brought.contains(inner) || uses_[outer] == reads[outer]) continue;
-      body.outputs.push_back(inner);
-      chain.outputs.push_back(outer);
-    }
-    body.ops = std::move(members);
-    ir::set_attribute(chain, "body", std::make_shared<const Graph>(std::move(body)));
-    return chain;
+    const auto is_read_elsewhere = [&](ValueId id) { return uses_[id] != reads[id]; };
+    return op_over(graph_, "Chain", std::move(members), is_read_elsewhere);
   }
 
   Graph& graph_;

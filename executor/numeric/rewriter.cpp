@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <ranges>
+#include <set>
 
 #include "ir/infer.h"
 
@@ -120,6 +123,37 @@ Op make_op(std::string_view name, std::string_view domain, std::vector<ValueId> 
           .inputs = std::move(inputs),
           .outputs = std::move(outputs),
           .attributes = std::move(attributes)};
+}
+
+ir::Op op_over(const ir::Graph& graph, std::string_view name, std::vector<ir::Op> members,
+               const std::function<bool(ir::ValueId)>& leaves) {
+  ir::Graph body;
+  ir::Op op = make_op(name, "podium", {}, {});
+  op.name = members.back().name;
+  std::map<ir::ValueId, ir::ValueId> inside;
+  for (ir::Op& member : members) {
+    for (ir::ValueId& id : member.inputs) {
+      if (!id.valid()) continue;
+      const auto [entry, is_new] = inside.try_emplace(id);
+      if (is_new) {
+        entry->second = body.add_value(graph[id].name, graph[id].type);
+        body.inputs.push_back(entry->second);
+        op.inputs.push_back(id);
+      }
+      id = entry->second;
+    }
+    const ir::ValueId made = member.outputs[0];
+    member.outputs[0] = inside[made] = body.add_value(graph[made].name, graph[made].type);
+  }
+  const std::set<ir::ValueId> brought(body.inputs.begin(), body.inputs.end());
+  for (const auto& [outer, inner] : inside) {
+    if (brought.contains(inner) || !leaves(outer)) continue;
+    body.outputs.push_back(inner);
+    op.outputs.push_back(outer);
+  }
+  body.ops = std::move(members);
+  ir::set_attribute(op, "body", std::make_shared<const ir::Graph>(std::move(body)));
+  return op;
 }
 
 void infer_types(ir::Graph& graph, const Op& op) {

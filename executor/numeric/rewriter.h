@@ -1,6 +1,7 @@
 // Finding and replacing patterns of ops in a graph.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -68,6 +69,12 @@ class Rewriter {
 /// An op of the engine's own domain.
 ir::Op make_op(std::string_view name, std::string_view domain, std::vector<ir::ValueId> inputs,
                std::vector<ir::ValueId> outputs, std::vector<ir::Attribute> attributes = {});
+
+/// An op of the engine's own domain that stands for `members`, which become its body. They are in an order in
+/// which they can run and make one value each; those that `leaves` holds for become outputs, the others stay
+/// inside.
+ir::Op op_over(const ir::Graph& graph, std::string_view name, std::vector<ir::Op> members,
+               const std::function<bool(ir::ValueId)>& leaves);
 
 /// Sets the types of the op's outputs from its row's inference.
 void infer_types(ir::Graph& graph, const ir::Op& op);

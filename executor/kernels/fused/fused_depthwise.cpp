@@ -207,7 +207,7 @@ class DepthwiseBlock {
   void operator()(const RunContext& run) {
     if (!compute(run, Clamping::Within)) return;
     std::call_once(prepares_exact_, [&] {
-      const ThreadLimit none(machine_threads());
+      const ThreadLimit as_at_preparation(machine_threads());
       if (members_.before) members_.before->prepare_exact();
       members_.depthwise.prepare_exact();
       if (members_.behind) members_.behind->prepare_exact();

@@ -58,7 +58,7 @@ class LateDirect {
 
   void operator()(const RunContext& run) {
     std::call_once(once_, [&] {
-      const ThreadLimit none(machine_threads());
+      const ThreadLimit as_at_preparation(machine_threads());
       made_ = direct_convolution(plan_, [&](const memory::desc& layout) {
         return onednn::packed(weights_.raw(), onednn::plain(plan_.weights), layout);
       });
