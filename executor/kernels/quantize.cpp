@@ -8,6 +8,7 @@
 
 #include "executor/kernels/cast.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/quantize.h"
 #include "executor/kernels/tools/elementwise.h"
 
 namespace podium::kernels {
@@ -134,25 +135,6 @@ void round_and_shift(float* x, const float* zero, std::int64_t step, std::int64_
     const float shifted = std::nearbyint(x[i]) + zero[i * step];
     const float above = shifted > range.low ? shifted : range.low;
     x[i] = above < range.high ? above : range.high;
-  }
-}
-
-// The scale of a part of a row, and its zero point.
-struct Scale {
-  const float* factor;
-  const float* zero;
-};
-
-// All of it in one pass, for bytes; the numbers are those of the steps above. kStep is the scale's.
-template <std::int64_t kStep, class Byte>
-void quantize_floats(const float* x, Scale scale, std::int64_t count, Byte* y) {
-  constexpr auto kLow = static_cast<float>(std::numeric_limits<Byte>::lowest());
-  constexpr auto kHigh = static_cast<float>(std::numeric_limits<Byte>::max());
-#pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float shifted = std::nearbyint(x[i] / scale.factor[i * kStep]) + scale.zero[i * kStep];
-    const float above = shifted > kLow ? shifted : kLow;
-    y[i] = static_cast<Byte>(static_cast<std::int32_t>(above < kHigh ? above : kHigh));
   }
 }
 

@@ -1,17 +1,20 @@
 // Every value may have a twin that holds it channels-last ([N, C, ...] becomes [N, ..., C]), made when the
-// first op asks for it. Convolutions, pools and means over the spatial axes always compute on twins (ops
-// Convolution and Pool of the domain podium), but for convolutions that are faster with vectors along their
-// rows; elementwise ops, Concat and BatchNormalization do where an input has one already, and Split, Slice,
-// Pad and Resize where a convolution reads what they give. Any other op wants its inputs channels-first,
-// which puts a ToChannelsFirst in front of it unless the value is there in that form. Where there is one
-// channel or one position both forms are the same bytes, and the move is a view.
+// first op asks for it. Convolutions, pools and means and maxima over the spatial axes always compute on
+// twins (ops Convolution, ByteConvolution and Pool of the domain podium), but for convolutions that are
+// faster with vectors along their rows; elementwise ops, quantizing, Concat and BatchNormalization do where
+// an input has one already, and Split, Slice, Pad and Resize where a convolution reads what they give. Any
+// other op wants its inputs channels-first, which puts a ToChannelsFirst in front of it unless the value is
+// there in that form. Where there is one channel or one position both forms are the same bytes, and the move
+// is a view.
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
+#include "executor/kernels/tools/gemm.h"
 #include "executor/numeric/fold_batch_norm.h"
+#include "executor/numeric/fuse_bytes.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/ops/conv_algorithm.h"
 
@@ -92,6 +95,26 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
            return type.rank() == wanted || (type.rank() < wanted && is_fixed(graph, id)) ||
                   (type.element_count() == 1 && type.rank() <= 1);
          });
+}
+
+// Between floats and bytes that stand for them, with one scale for all.
+bool changes_each_number(const ir::Graph& graph, const Op& op) {
+  if (!op.is("QuantizeLinear") && !op.is("DequantizeLinear")) return false;
+  const ir::Type& type = graph[op.inputs[0]].type;
+  const auto is_byte = [&](ValueId id) {
+    const ir::DataType element = graph[id].type.element;
+    return element == ir::DataType::Int8 || element == ir::DataType::Uint8;
+  };
+  return type.is_static() && type.rank() >= 3 && type.element_count() > 0 &&
+         graph[op.inputs[1]].type.is_static() && graph[op.inputs[1]].type.element_count() == 1 &&
+         (op.is("QuantizeLinear") ? is_byte(op.outputs[0]) : is_byte(op.inputs[0]));
+}
+
+// A QLinearConv that becomes a convolution of bytes, unless its weights do not fit them.
+bool may_be_of_bytes(const ir::Graph& graph, const Op& op) {
+  constexpr std::size_t kWeights = 3;
+  return op.is("QLinearConv") && is_fixed(graph, op.inputs[kWeights]) &&
+         graph[op.inputs[0]].type.is_static() && kernels::has_exact_byte_products();
 }
 
 // Split, Slice, Pad and Resize, where constants tell what they do.
@@ -242,8 +265,11 @@ class Pass {
   bool is_last(ValueId id) { return id.valid() && twin(id).last.valid() && rank(twin(id).last) == rank(id); }
 
   bool convert(const Op& op) {
-    if (op.is("ReduceMean")) return convert_mean(op);
+    if (op.is("ReduceMean") || op.is("ReduceMax")) return convert_reduction(op);
     if (moves_by_constants(graph_, op)) return convert_move(op);
+    if (changes_each_number(graph_, op)) return convert_number(op);
+    if (auto operands = byte_operands(rewriter_, op))
+      return convert_byte_convolution(op, std::move(*operands));
     if (!is_static_float(graph_, op)) return false;
     if (op.is("BatchNormalization")) return convert_batch_norm(op);
     if (is_convolution(graph_, op)) return op.is("Conv") ? convert_convolution(op) : convert_patches(op);
@@ -256,17 +282,34 @@ class Pass {
     return is_pool(op) ? convert_pool(op) : convert_elementwise(op);
   }
 
-  bool convert_convolution(const Op& op) {
-    const ir::Window window =
-        ir::conv_window(ir::TypedOp(graph_, op), dims(op.inputs[0]), dims(op.inputs[1]));
-    Op convolution = make_op("Convolution", "podium", op.inputs, {},
+  Op convolution_of(const Op& op, std::string_view name, const Dims& weights, std::vector<ValueId> inputs) {
+    const ir::Window window = ir::conv_window(ir::TypedOp(graph_, op), dims(op.inputs[0]), weights);
+    Op convolution = make_op(name, "podium", std::move(inputs), {},
                              {{"group", ir::attribute<std::int64_t>(op, "group")},
                               {"strides", window.strides},
                               {"pads", ir::covering_pads(window)},
                               {"dilations", window.dilations}});
     convolution.name = op.name;
-    convolution.inputs[0] = last(op.inputs[0]);
-    give(std::move(convolution), op.outputs[0]);
+    convolution.inputs[0] = last(convolution.inputs[0]);
+    return convolution;
+  }
+
+  bool convert_convolution(const Op& op) {
+    give(convolution_of(op, "Convolution", dims(op.inputs[1]), op.inputs), op.outputs[0]);
+    return true;
+  }
+
+  bool convert_byte_convolution(const Op& op, std::vector<ValueId> operands) {
+    const Dims weights = dims(operands[1]);
+    give(convolution_of(op, "ByteConvolution", weights, std::move(operands)), op.outputs[0]);
+    return true;
+  }
+
+  bool convert_number(const Op& op) {
+    if (!is_last(op.inputs[0])) return false;
+    Op change = op;
+    change.inputs[0] = last(op.inputs[0]);
+    give(std::move(change), op.outputs[0]);
     return true;
   }
 
@@ -339,18 +382,19 @@ class Pass {
     return true;
   }
 
-  // A mean over exactly the spatial axes is a pool.
-  bool convert_mean(const Op& op) {
+  // A mean or maximum over exactly the spatial axes is a pool.
+  bool convert_reduction(const Op& op) {
     const Tensor* axes =
         op.inputs.size() > 1 && op.inputs[1].valid() ? rewriter_.constant(op.inputs[1]) : nullptr;
-    if (axes == nullptr || !is_last(op.inputs[0])) return false;
+    const bool is_plane = is_last(op.inputs[0]) && graph_[op.inputs[0]].type.element == ir::DataType::Float;
+    if (axes == nullptr || !is_plane) return false;
     Dims found = axes->to_ints();
     for (std::int64_t& axis : found) axis = ir::normalized_axis(axis, rank(op.inputs[0]));
     std::sort(found.begin(), found.end());
     Dims spatial(rank(op.inputs[0]) - 2);
     std::iota(spatial.begin(), spatial.end(), 2);
     if (found != spatial) return false;
-    give_pool(op, "average", whole(op.inputs[0]));
+    give_pool(op, op.is("ReduceMax") ? "max" : "average", whole(op.inputs[0]));
     return true;
   }
 
@@ -465,7 +509,7 @@ class Pass {
 }  // namespace
 
 bool is_convolution(const ir::Graph& graph, const Op& op) {
-  if (makes_patches(graph, op)) return true;
+  if (makes_patches(graph, op) || may_be_of_bytes(graph, op)) return true;
   return op.is("Conv") && is_static_float(graph, op) && is_fixed(graph, op.inputs[1]) &&
          graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.rank() <= 5 &&
          !ir::pays_by_rows_among_channels_last(ir::conv_shape(ir::TypedOp(graph, op), 1));
@@ -473,6 +517,7 @@ bool is_convolution(const ir::Graph& graph, const Op& op) {
 
 bool keeps_layout(const ir::Graph& graph, const Op& op) {
   if (op.outputs.size() != 1 || op.inputs.empty() || !op.spec->domain.empty()) return false;
+  if (changes_each_number(graph, op)) return true;
   return is_static_float(graph, op) && (op.is("Concat") || is_pool(op) || is_elementwise(graph, op));
 }
 
@@ -480,7 +525,9 @@ bool channels_last(ir::Graph& graph, const Layouts& layouts) {
   const auto any = [](const std::vector<bool>& all) {
     return std::find(all.begin(), all.end(), true) != all.end();
   };
-  const auto is_conv = [](const Op& op) { return op.is("Conv") || op.is("ConvTranspose"); };
+  const auto is_conv = [](const Op& op) {
+    return op.is("Conv") || op.is("ConvTranspose") || op.is("QLinearConv");
+  };
   const bool concerns =
       any(layouts.inputs) || any(layouts.outputs) || std::any_of(graph.ops.begin(), graph.ops.end(), is_conv);
   return concerns && Pass(graph, layouts).run();

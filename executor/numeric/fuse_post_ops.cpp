@@ -9,7 +9,6 @@ namespace podium::numeric {
 
 using ir::Op;
 using ir::OpId;
-using ir::Tensor;
 using ir::ValueId;
 
 namespace {
@@ -48,12 +47,6 @@ std::optional<Activation> activation_of(const Rewriter& rewriter, const Op& op) 
 bool is_product(const Op& op) { return op.is("Convolution", "podium") || op.is("MatMul", "podium"); }
 
 bool has_input(const Op& op, std::size_t i) { return i < op.inputs.size() && op.inputs[i].valid(); }
-
-ValueId as_vector(ir::Graph& graph, ValueId bias) {
-  if (graph[bias].type.rank() == 1) return bias;
-  Tensor flat = graph[bias].constant->reshaped({graph[bias].constant->size()});
-  return graph.add_constant(graph.fresh_name(graph[bias].name), std::move(flat));
-}
 
 // The product with the Add that reads it; nullopt when the other addend fits neither as bias nor as residual.
 std::optional<Op> with_addend(Rewriter& rewriter, const Op& product, OpId add) {

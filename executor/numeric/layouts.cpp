@@ -42,10 +42,11 @@ class Sets {
 
  private:
   static bool may_lie_last(const Buffer& buffer) {
+    constexpr ir::TypeSet kElements{ir::DataType::Float, ir::DataType::Int8, ir::DataType::Uint8};
     const ir::Type& type = buffer.type;
     return (buffer.role == Role::Activation || buffer.role == Role::Stash) && !buffer.persistent &&
            buffer.shards == 1 && buffer.initial.empty() && type.is_static() &&
-           type.element == ir::DataType::Float && type.rank() >= 3 && type.rank() <= 5;
+           kElements.contains(type.element) && type.rank() >= 3 && type.rank() <= 5;
   }
   // Buffers and then the values of all blocks are numbered through.
   static ir::IdMap<BlockId, std::size_t> first_values(const Program& program) {

@@ -4,6 +4,7 @@
 #include "executor/numeric/fold_batch_norm.h"
 #include "executor/numeric/fold_pad.h"
 #include "executor/numeric/fuse_attention.h"
+#include "executor/numeric/fuse_bytes.h"
 #include "executor/numeric/fuse_depthwise.h"
 #include "executor/numeric/fuse_elementwise.h"
 #include "executor/numeric/fuse_gelu.h"
@@ -23,9 +24,11 @@ void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   fuse_layer_norm(graph);
   // Then layouts and packed weights: convolutions and products become ops of the engine.
   channels_last(graph, layouts);
+  make_byte_products(graph);
   fuse_matmul(graph);
   fuse_attention(graph);
   // Beyond this point every convolution and product that can be ours is.
+  fuse_bytes(graph);
   fuse_post_ops(graph);
   fuse_depthwise(graph);
   // Weights that were folded into others go.

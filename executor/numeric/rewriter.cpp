@@ -170,6 +170,12 @@ bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count) {
          tensor->dim(tensor->rank() - 1) == count;
 }
 
+ir::ValueId as_vector(ir::Graph& graph, ir::ValueId constant) {
+  const ir::Tensor& numbers = *graph[constant].constant;
+  if (numbers.rank() == 1) return constant;
+  return graph.add_constant(graph.fresh_name(graph[constant].name), numbers.reshaped({numbers.size()}));
+}
+
 bool is_static_float(const ir::Graph& graph, const Op& op) {
   const auto fits = [&](ValueId id) {
     const ir::Type& type = graph[id].type;

@@ -82,6 +82,9 @@ void infer_types(ir::Graph& graph, const ir::Op& op);
 /// The value is a constant of `count` elements along its last axis.
 bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count);
 
+/// The same numbers with one axis.
+ir::ValueId as_vector(ir::Graph& graph, ir::ValueId constant);
+
 /// Every input and output that is there is a float tensor of static shape with at least one element.
 bool is_static_float(const ir::Graph& graph, const ir::Op& op);
 

@@ -23,11 +23,24 @@ Dims windowed(const InferContext& context, const Dims& x, const Dims& kernel) {
   return y;
 }
 
-void infer_convolution(InferContext& context) {
+void infer_convolution_to(InferContext& context, DataType element) {
   const Dims& weights = context.dims(1);
   Dims y = windowed(context, context.dims(0), Dims(weights.begin() + 2, weights.end()));
   y.back() = weights[0];
-  context.set_output(0, context.element(0), std::move(y));
+  context.set_output(0, element, std::move(y));
+}
+
+void infer_convolution(InferContext& context) { infer_convolution_to(context, context.element(0)); }
+
+// Quantised anew where there is a zero point for it.
+constexpr std::size_t kZeroPointOfY = 6;
+
+DataType element_of_byte_product(const InferContext& context) {
+  return context.has_input(kZeroPointOfY) ? context.element(kZeroPointOfY) : DataType::Float;
+}
+
+void infer_byte_convolution(InferContext& context) {
+  infer_convolution_to(context, element_of_byte_product(context));
 }
 
 Work work_of_convolution(const TypedOp& op) {
@@ -56,11 +69,15 @@ void infer_fused_pool(InferContext& context) {
                      windowed(context, context.dims(0), context.get<IntList>("kernel_shape")));
 }
 
-void infer_fused_matmul(InferContext& context) {
+void infer_matmul_to(InferContext& context, DataType element) {
   Dims y = context.dims(0);
   y.back() = context.dims(1)[context.get_int("transB") != 0 ? 0 : 1];
-  context.set_output(0, context.element(0), std::move(y));
+  context.set_output(0, element, std::move(y));
 }
+
+void infer_fused_matmul(InferContext& context) { infer_matmul_to(context, context.element(0)); }
+
+void infer_byte_matmul(InferContext& context) { infer_matmul_to(context, element_of_byte_product(context)); }
 
 // The sums per channel stretch over X.
 void infer_batch_norm_gradient(InferContext& context) {
@@ -187,6 +204,36 @@ OpSpec dequantized_matmul_row() {
       .no_gradient = kNoGradient};
 }
 
+// activation((X - x_zero_point) * W scale + B), quantised where there is a scale for it; with B in 32 bits
+// ((X - x_zero_point) * W + B) scale + y_zero_point.
+OpSpec byte_product_row(std::string_view name, std::vector<AttributeSpec> attributes, InferFunction infer,
+                        WorkFunction work) {
+  const TypeSet bytes{DataType::Int8, DataType::Uint8};
+  OpSpec made = row(name,
+                    {{"X", 'X'},
+                     {"W", 'W'},
+                     {"scale", 'T', Formal::Optional},
+                     {"B", 'B', Formal::Optional},
+                     {"x_zero_point", 'X', Formal::Optional},
+                     {"y_scale", 'T', Formal::Optional},
+                     {"y_zero_point", 'Z', Formal::Optional}},
+                    with_activation(std::move(attributes)), infer, work);
+  made.outputs = {{"Y", 'Y'}};
+  made.types = {{'X', bytes},
+                {'W', {DataType::Int8}},
+                {'T', {DataType::Float}},
+                {'B', {DataType::Float, DataType::Int32}},
+                {'Z', bytes},
+                {'Y', {DataType::Float, DataType::Int8, DataType::Uint8}}};
+  return made;
+}
+
+// Of floats, and of bytes that stand for them.
+OpSpec layout_row(OpSpec made) {
+  made.types = {{'T', {DataType::Float, DataType::Int8, DataType::Uint8}}};
+  return made;
+}
+
 // dX may take the memory of X or of what flows.
 OpSpec batch_norm_gradient_row() {
   constexpr unsigned kEither = 3U;
@@ -221,10 +268,14 @@ std::span<const OpSpec> fused_ops() {
             infer_strided_matmul, work_of_strided_matmul),
         in_place(kFirstInput,
                  row("MaskedSoftmax", {{"X"}, {"mask"}}, {}, same_as_input, work_per_element<5>)),
-        row("ToChannelsLast", {{"X"}}, {}, infer_channels_last, work_of_moving),
-        row("ToChannelsFirst", {{"X"}}, {}, infer_channels_first, work_of_moving),
-        in_place(kFirstInput,
-                 row("View", {{"X"}}, {must_have("shape", AttributeKind::Ints)}, infer_view, no_work)),
+        byte_product_row("ByteConvolution", fused_window_attributes({with_default("group", std::int64_t{1})}),
+                         infer_byte_convolution, work_of_convolution),
+        byte_product_row("ByteMatMul", {with_default("transB", std::int64_t{0})}, infer_byte_matmul,
+                         work_of_matmul),
+        layout_row(row("ToChannelsLast", {{"X"}}, {}, infer_channels_last, work_of_moving)),
+        layout_row(row("ToChannelsFirst", {{"X"}}, {}, infer_channels_first, work_of_moving)),
+        layout_row(in_place(kFirstInput, row("View", {{"X"}}, {must_have("shape", AttributeKind::Ints)},
+                                             infer_view, no_work))),
     };
     rows.back().view = true;
     rows.push_back(row_with_body("Chain"));

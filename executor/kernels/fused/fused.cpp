@@ -1,6 +1,7 @@
 #include "executor/kernels/fused/fused.h"
 
 #include <algorithm>
+#include <array>
 
 #include "executor/kernels/families.h"
 #include "executor/kernels/norm.h"
@@ -18,9 +19,11 @@ bool has_own_copy(const ir::Op& op, std::size_t input) {
                                [&](const ir::Op& member) { return member.inputs[1] == body.inputs[input]; });
   }
   if (op.is("QLinearMatMul")) return input == 3;
-  return input == 1 &&
-         (op.is("Convolution", "podium") || op.is("Patches", "podium") || op.is("MatMul", "podium") ||
-          op.is("DequantizedMatMul", "podium") || op.is("MatMulInteger"));
+  constexpr std::array<std::string_view, 6> kPackers{"Convolution", "ByteConvolution", "Patches",
+                                                     "MatMul",      "ByteMatMul",      "DequantizedMatMul"};
+  return input == 1 && (op.is("MatMulInteger") || std::ranges::any_of(kPackers, [&](std::string_view name) {
+                          return op.is(name, "podium");
+                        }));
 }
 
 bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input) {
@@ -37,6 +40,8 @@ std::span<const KernelSpec> fused_kernels() {
        .prepare = prepare_fused_convolution,
        .domain = "podium",
        .in_place = kResidual},
+      {.name = "ByteConvolution", .prepare = prepare_byte_convolution, .domain = "podium"},
+      {.name = "ByteMatMul", .prepare = prepare_byte_matmul, .domain = "podium"},
       {.name = "DepthwiseBlock", .prepare = prepare_depthwise_block, .domain = "podium"},
       {.name = "Patches", .prepare = prepare_patches, .domain = "podium"},
       {.name = "Pool", .prepare = prepare_fused_pool, .domain = "podium"},

@@ -22,6 +22,8 @@ inline constexpr std::int64_t kShortChainPiece = 1024;
 
 PreparedKernel prepare_chain(PrepareContext& context);
 PreparedKernel prepare_fused_convolution(PrepareContext& context);
+PreparedKernel prepare_byte_convolution(PrepareContext& context);
+PreparedKernel prepare_byte_matmul(PrepareContext& context);
 PreparedKernel prepare_depthwise_block(PrepareContext& context);
 PreparedKernel prepare_patches(PrepareContext& context);
 PreparedKernel prepare_fused_pool(PrepareContext& context);

@@ -27,8 +27,6 @@ ConvolutionWindow window_of(const ir::TypedOp& op) {
   return window;
 }
 
-namespace {
-
 Dims grouped(const Dims& weights, std::int64_t group) {
   if (group == 1) return weights;
   Dims dims = weights;
@@ -36,8 +34,6 @@ Dims grouped(const Dims& weights, std::int64_t group) {
   dims.insert(dims.begin(), group);
   return dims;
 }
-
-}  // namespace
 
 dnnl::convolution_forward::primitive_desc direct_primitive(const ConvolutionPlan& plan,
                                                            const memory::desc& weights,

@@ -36,6 +36,9 @@ struct ConvolutionPlan {
   dnnl::post_ops with_clamp = {};   ///< the post-ops and oneDNN's clamp
 };
 
+/// The weights of a convolution of several groups: [groups, M, C, kernel...].
+Dims grouped(const Dims& weights, std::int64_t group);
+
 /// Of an op Convolution.
 ConvolutionPlan plan_of(const ir::TypedOp& op);
 

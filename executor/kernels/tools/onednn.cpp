@@ -45,15 +45,15 @@ const dnnl::engine& cpu() {
   return one;
 }
 
-memory::desc plain(const Dims& dims) { return strided(dims, row_major(dims)); }
+memory::desc plain(const Dims& dims, Element element) { return strided(dims, row_major(dims), element); }
 
-memory::desc strided(const Dims& dims, const Dims& strides) {
-  return {dims, memory::data_type::f32, strides};
+memory::desc strided(const Dims& dims, const Dims& strides, Element element) {
+  return {dims, element, strides};
 }
 
-memory::desc any(const Dims& dims) { return {dims, memory::data_type::f32, memory::format_tag::any}; }
+memory::desc any(const Dims& dims, Element element) { return {dims, element, memory::format_tag::any}; }
 
-memory::desc channels_last(const Dims& dims) {
+memory::desc channels_last(const Dims& dims, Element element) {
   Dims strides(dims.size(), 1);
   const std::int64_t channels = dims[1];
   std::int64_t step = channels;
@@ -62,7 +62,7 @@ memory::desc channels_last(const Dims& dims) {
     step *= dims[i];
   }
   strides[0] = step;
-  return strided(dims, strides);
+  return strided(dims, strides, element);
 }
 
 // A map that is given back untouched costs two calls of the system. Code of a primitive takes a quarter to

@@ -28,13 +28,15 @@ Dims end_padding(const ir::Window& window);
 
 /// The strides of row-major memory, in elements.
 Dims row_major(const Dims& dims);
-/// Row-major float memory of these dimensions; `strides` in elements when it is not.
-dnnl::memory::desc plain(const Dims& dims);
-dnnl::memory::desc strided(const Dims& dims, const Dims& strides);
-/// Float memory in the layout that the primitive likes best.
-dnnl::memory::desc any(const Dims& dims);
+using Element = dnnl::memory::data_type;
+
+/// Row-major memory of these dimensions; `strides` in elements when it is not.
+dnnl::memory::desc plain(const Dims& dims, Element element = Element::f32);
+dnnl::memory::desc strided(const Dims& dims, const Dims& strides, Element element = Element::f32);
+/// Memory in the layout that the primitive likes best.
+dnnl::memory::desc any(const Dims& dims, Element element = Element::f32);
 /// Logical dims [N, C, spatial...] of memory that holds [N, spatial..., C].
-dnnl::memory::desc channels_last(const Dims& dims);
+dnnl::memory::desc channels_last(const Dims& dims, Element element = Element::f32);
 
 /// Error where the system has no room for the code that oneDNN compiles for a primitive: oneDNN itself does
 /// not look whether it was given any. To be called before a primitive is made.

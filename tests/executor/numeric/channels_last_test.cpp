@@ -309,6 +309,45 @@ TEST(ChannelsLast, TurnsTheMeanOverPositionsIntoAPool) {
   }
 }
 
+TEST(ChannelsLast, TurnsTheMaximumOverPositionsIntoAPool) {
+  for (const std::int64_t channels : {1, 6, 150}) {
+    Sketch s;
+    const ValueId y = s.op("Conv", {s.input({2, 3, 9, 7}), s.weight({channels, 3, 1, 1})});
+    s.output(s.op("ReduceMax", {y, s.ints({2, -1})}, {{"keepdims", std::int64_t{0}}}));
+    expect_same_when_fused(s.graph);
+    channels_last(s.graph);
+    EXPECT_NE(ops_of(s.graph).find("podium.Pool"), std::string::npos);
+  }
+}
+
+TEST(ChannelsLast, LeavesTheMaximumOverSomePositionsAlone) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input({2, 3, 9, 7}), s.weight({6, 3, 1, 1})});
+  s.output(s.op("ReduceMax", {y, s.ints({2})}));
+  expect_same_when_fused(s.graph);
+  channels_last(s.graph);
+  EXPECT_EQ(ops_of(s.graph).find("podium.Pool"), std::string::npos);
+}
+
+TEST(ChannelsLast, QuantizesInTheSameLayout) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input({1, 3, 6, 5}), s.weight({8, 3, 1, 1})});
+  ir::Tensor zero(ir::DataType::Uint8, {});
+  *zero.data<std::uint8_t>() = 100;
+  const ValueId of_bytes = s.graph.add_constant("zero", std::move(zero));
+  const ValueId bytes = s.op("QuantizeLinear", {y, s.number(0.02F), of_bytes});
+  const ValueId x = s.op("DequantizeLinear", {bytes, s.number(0.02F), of_bytes});
+  s.output(s.op("Conv", {x, s.weight({4, 8, 1, 1})}));
+  expect_same_when_fused(s.graph, 0.05);  // a number between two quantized ones goes either way
+  channels_last(s.graph);
+  EXPECT_EQ(std::ranges::count_if(s.graph.ops,
+                                  [](const ir::Op& op) {
+                                    return op.is("ToChannelsLast", "podium") ||
+                                           op.is("ToChannelsFirst", "podium");
+                                  }),
+            2);
+}
+
 TEST(ChannelsLast, JoinsChannels) {
   Sketch s;
   const ValueId y = s.op("Conv", {s.input({2, 3, 5, 5}), s.weight({4, 3, 3, 3})},

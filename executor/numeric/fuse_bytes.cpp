@@ -1,0 +1,272 @@
+// X of a Conv is a DequantizeLinear of bytes with a scale of one, whose only use is to make floats of them;
+// the weights are whole numbers that fit 8 bits with their sign, whatever zero point they came with. Small
+// ones are constants like any other, of large ones it is known that a DequantizeLinear made them, so that
+// their floats need not be computed.
+#include "executor/numeric/fuse_bytes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/gemm.h"
+#include "ir/late_tensor.h"
+
+namespace podium::numeric {
+
+using ir::DataType;
+using ir::Op;
+using ir::OpId;
+using ir::Tensor;
+using ir::ValueId;
+
+namespace {
+
+enum Input : std::size_t { kWeights = 1, kScale, kBias, kZeroOfX, kScaleOfY, kZeroOfY, kInputs };
+
+// The numbers, each as it is, if all of them fit.
+template <class Numbers>
+std::optional<Tensor> narrowed(const ir::Dims& dims, const Numbers& number) {
+  Tensor bytes(DataType::Int8, dims);
+  const auto to = bytes.values<std::int8_t>();
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const auto wide = number(i);
+    if (!(wide >= std::numeric_limits<std::int8_t>::lowest() &&
+          wide <= std::numeric_limits<std::int8_t>::max()))
+      return std::nullopt;
+    to[i] = static_cast<std::int8_t>(wide);
+    if (to[i] != wide) return std::nullopt;
+  }
+  return bytes;
+}
+
+bool are_ones(const Tensor& scale) {
+  return scale.type() == DataType::Float &&
+         std::ranges::all_of(scale.values<float>(), [](float one) { return one == 1; });
+}
+
+bool are_zeros(const Tensor& numbers) {
+  const auto* bytes = static_cast<const std::byte*>(numbers.raw());
+  return std::all_of(bytes, bytes + numbers.bytes(), [](std::byte one) { return one == std::byte{0}; });
+}
+
+std::optional<Tensor> as_bytes(const Tensor& weights) {
+  const ir::KnownOp* made = ir::made_by(weights);
+  if (made != nullptr && made->op.is("DequantizeLinear") && are_ones(made->inputs[1])) {
+    const Tensor& bytes = made->inputs[0];
+    const bool is_shifted =
+        made->inputs.size() > 2 && made->inputs[2].defined() && !are_zeros(made->inputs[2]);
+    if (bytes.type() == DataType::Int8 && !is_shifted) return bytes;
+  }
+  const auto numbers = weights.values<float>();
+  return narrowed(weights.dims(), [&](std::size_t i) { return numbers[i]; });
+}
+
+int byte_at(const Tensor& bytes, std::int64_t i) {
+  return bytes.type() == DataType::Int8 ? int{bytes.data<std::int8_t>()[i]}
+                                        : int{bytes.data<std::uint8_t>()[i]};
+}
+
+// Bytes without their zero point, which is one for all or one for each channel of the output.
+std::optional<Tensor> as_bytes(const Tensor& weights, const Tensor& zero) {
+  if (weights.type() == DataType::Int8 && are_zeros(zero)) return weights;
+  const std::int64_t of_channel = weights.size() / weights.dim(0);
+  return narrowed(weights.dims(), [&](std::size_t i) {
+    return byte_at(weights, i) - byte_at(zero, zero.size() == 1 ? 0 : i / of_channel);
+  });
+}
+
+bool has_input(const Op& op, std::size_t i) { return i < op.inputs.size() && op.inputs[i].valid(); }
+
+bool is_one_number(const Rewriter& rewriter, ValueId id) {
+  const Tensor* constant = rewriter.constant(id);
+  return constant != nullptr && constant->size() == 1;
+}
+
+// Numbers for the channels of a product's result, or one for all of them.
+bool is_for_channels(const Rewriter& rewriter, ValueId id, std::int64_t channels) {
+  return rewriter.constant(id) != nullptr && rewriter.type(id).element == DataType::Float &&
+         (rewriter.constant(id)->size() == 1 || is_vector(rewriter, id, channels));
+}
+
+// How far a product has got in taking in its readers, which it does in one order.
+std::size_t next_input(const Op& product) {
+  if (has_input(product, kZeroOfY)) return kInputs;
+  if (!ir::attribute<std::string>(product, "activation").empty()) return kScaleOfY;
+  return has_input(product, kBias) ? kZeroOfX : has_input(product, kScale) ? kBias : kScale;
+}
+
+std::optional<Op> with_factors(Rewriter& rewriter, const Op& product, OpId reader) {
+  const Op& next = rewriter.op(reader);
+  const std::size_t input = next.is("Mul") ? kScale : kBias;
+  const ValueId y = product.outputs[0];
+  const ValueId other = rewriter.other_input(reader, y);
+  if (next_input(product) > input || !(rewriter.type(next.outputs[0]) == rewriter.type(y)) ||
+      !is_for_channels(rewriter, other, rewriter.type(y).dims.back()))
+    return std::nullopt;
+  Op fused = product;
+  fused.inputs[input] = as_vector(rewriter.graph(), other);
+  return fused;
+}
+
+std::optional<Op> with_clamp(const Rewriter& rewriter, const Op& product, const Op& next) {
+  if (next_input(product) >= kScaleOfY) return std::nullopt;
+  Op fused = product;
+  ir::set_attribute(fused, "activation", std::string(next.spec->name));
+  if (next.is("Relu")) return fused;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto bound = [&](std::size_t i, float without) {
+    return has_input(next, i) ? rewriter.number(next.inputs[i]) : std::optional<double>(without);
+  };
+  const auto low = bound(1, -kInfinity);
+  const auto high = bound(2, kInfinity);
+  if (!low || !high || *low > *high) return std::nullopt;
+  ir::set_attribute(fused, "alpha", static_cast<float>(*low));
+  ir::set_attribute(fused, "beta", static_cast<float>(*high));
+  return fused;
+}
+
+std::optional<Op> with_quantizing(Rewriter& rewriter, const Op& product, const Op& next) {
+  const DataType type = rewriter.type(next.outputs[0]).element;
+  const bool is_plain = ir::attribute<std::int64_t>(next, "precision") == 0 &&
+                        (type == DataType::Int8 || type == DataType::Uint8) &&
+                        rewriter.type(next.inputs[1]).element == DataType::Float &&
+                        is_one_number(rewriter, next.inputs[1]) &&
+                        (!has_input(next, 2) || is_one_number(rewriter, next.inputs[2]));
+  if (!is_plain || next_input(product) == kInputs) return std::nullopt;
+  Op fused = product;
+  fused.inputs[kScaleOfY] = as_vector(rewriter.graph(), next.inputs[1]);
+  ir::Graph& graph = rewriter.graph();
+  if (has_input(next, 2)) {
+    fused.inputs[kZeroOfY] = as_vector(graph, next.inputs[2]);
+  } else {
+    Tensor zero(type, {1});
+    std::memset(zero.raw(), 0, zero.bytes());
+    fused.inputs[kZeroOfY] = graph.add_constant(graph.fresh_name("zero"), std::move(zero));
+  }
+  return fused;
+}
+
+void absorb_reader(Rewriter& rewriter, OpId id) {
+  Op product = rewriter.op(id);
+  const OpId reader = rewriter.only_reader(product.outputs[0]);
+  if (!reader.valid()) return;
+  product.inputs.resize(kInputs);
+  const Op& next = rewriter.op(reader);
+  std::optional<Op> fused;
+  if (next.is("Mul") || next.is("Add")) fused = with_factors(rewriter, product, reader);
+  if (next.is("Relu") || next.is("Clip")) fused = with_clamp(rewriter, product, next);
+  if (next.is("QuantizeLinear")) fused = with_quantizing(rewriter, product, next);
+  if (!fused) return;
+  fused->outputs = rewriter.op(reader).outputs;
+  rewriter.erase(id);
+  rewriter.replace(reader, std::move(*fused));
+}
+
+ValueId add(Rewriter& rewriter, Tensor numbers) {
+  ir::Graph& graph = rewriter.graph();
+  return graph.add_constant(graph.fresh_name("bytes"), std::move(numbers));
+}
+
+bool is_whole(const ir::Graph& graph, ValueId id) {
+  const ir::Type& type = graph[id].type;
+  return type.is_static() && type.element_count() > 0;
+}
+
+// Of a Conv, MatMul or Gemm of whole numbers.
+std::optional<std::vector<ValueId>> whole_operands(Rewriter& rewriter, const Op& op) {
+  if (has_input(op, 2) || !is_static_float(rewriter.graph(), op)) return std::nullopt;
+  const auto maker = rewriter.producer(op.inputs[0], "DequantizeLinear");
+  const Tensor* weights = rewriter.constant(op.inputs[1]);
+  if (!maker || weights == nullptr) return std::nullopt;
+  const Op& dequantize = rewriter.op(*maker);
+  const DataType type = rewriter.type(dequantize.inputs[0]).element;
+  const Tensor* scale = rewriter.constant(dequantize.inputs[1]);
+  const bool is_shifted = has_input(dequantize, 2);
+  if ((type != DataType::Int8 && type != DataType::Uint8) || scale == nullptr || !are_ones(*scale) ||
+      (is_shifted && !is_one_number(rewriter, dequantize.inputs[2])))
+    return std::nullopt;
+  auto bytes = as_bytes(*weights);
+  if (!bytes) return std::nullopt;
+  const ValueId zero = is_shifted ? dequantize.inputs[2] : ir::kNoValue;
+  return std::vector<ValueId>{dequantize.inputs[0], add(rewriter, std::move(*bytes)), ir::kNoValue,
+                              ir::kNoValue, zero};
+}
+
+// Sums and bias of 32 bits are multiplied by x_scale w_scale / y_scale.
+std::optional<std::vector<ValueId>> operands_of_qlinear_conv(Rewriter& rewriter, const Op& op) {
+  enum : std::size_t { kX, kScaleOfX, kZero, kW, kScaleOfW, kZeroOfW, kScaleOfResult, kZeroOfResult, kB };
+  std::array<const Tensor*, kB + 1> known{};
+  for (std::size_t i = kScaleOfX; i <= kB; ++i) {
+    if (has_input(op, i)) known[i] = rewriter.constant(op.inputs[i]);
+    if (known[i] == nullptr && (i != kB || has_input(op, kB))) return std::nullopt;
+  }
+  const auto is_single = [&](std::size_t i) { return known[i]->size() == 1; };
+  if (!is_whole(rewriter.graph(), op.inputs[kX]) || !is_whole(rewriter.graph(), op.outputs[0]) ||
+      !is_single(kScaleOfX) || !is_single(kZero) || !is_single(kScaleOfResult) || !is_single(kZeroOfResult))
+    return std::nullopt;
+  auto bytes = as_bytes(*known[kW], *known[kZeroOfW]);
+  if (!bytes) return std::nullopt;
+  const auto number = [&](std::size_t i, std::int64_t at) {
+    return known[i]->data<float>()[is_single(i) ? 0 : at];
+  };
+  Tensor factors(DataType::Float, {known[kW]->dim(0)});
+  for (std::int64_t i = 0; i < factors.size(); ++i)
+    factors.data<float>()[i] = number(kScaleOfX, 0) * number(kScaleOfW, i) / number(kScaleOfResult, 0);
+  Tensor bias(DataType::Int32, {known[kW]->dim(0)});
+  for (std::int64_t i = 0; i < bias.size(); ++i)
+    bias.data<std::int32_t>()[i] = known[kB] == nullptr ? 0 : known[kB]->data<std::int32_t>()[i];
+  return std::vector<ValueId>{op.inputs[kX],
+                              add(rewriter, std::move(*bytes)),
+                              add(rewriter, std::move(factors)),
+                              add(rewriter, std::move(bias)),
+                              op.inputs[kZero],
+                              ir::kNoValue,
+                              op.inputs[kZeroOfResult]};
+}
+
+}  // namespace
+
+std::optional<std::vector<ValueId>> byte_operands(Rewriter& rewriter, const Op& op) {
+  if (!kernels::has_exact_byte_products()) return std::nullopt;
+  if (op.is("Conv")) return whole_operands(rewriter, op);
+  if (op.is("QLinearConv")) return operands_of_qlinear_conv(rewriter, op);
+  return std::nullopt;
+}
+
+bool make_byte_products(ir::Graph& graph) {
+  Rewriter rewriter(graph);
+  if (!kernels::has_exact_byte_products()) return false;
+  for (OpId id : rewriter.op_ids()) {
+    const Op op = rewriter.op(id);
+    const bool is_gemm = op.is("Gemm");
+    if (!is_gemm && !op.is("MatMul")) continue;
+    if (is_gemm && (ir::attribute<std::int64_t>(op, "transA") != 0 || ir::attribute<float>(op, "alpha") != 1))
+      continue;
+    const ir::Type& x = rewriter.type(op.inputs[0]);
+    if (!x.is_static() || x.rank() < 2 || rewriter.type(op.inputs[1]).rank() != 2 ||
+        x.element_count() <= kernels::kMostStripRows * x.dims.back())
+      continue;
+    auto operands = whole_operands(rewriter, op);
+    if (!operands) continue;
+    const std::int64_t transposed = is_gemm ? ir::attribute<std::int64_t>(op, "transB") : 0;
+    Op product = make_op("ByteMatMul", "podium", std::move(*operands), op.outputs, {{"transB", transposed}});
+    product.name = op.name;
+    rewriter.replace(id, std::move(product));
+  }
+  return rewriter.finish();
+}
+
+bool fuse_bytes(ir::Graph& graph) {
+  Rewriter rewriter(graph);
+  // A fused op stands where its reader stood, so the loop meets it again.
+  for (OpId id : rewriter.op_ids()) {
+    const bool is_product =
+        rewriter.op(id).is("ByteConvolution", "podium") || rewriter.op(id).is("ByteMatMul", "podium");
+    if (rewriter.is_alive(id) && is_product) absorb_reader(rewriter, id);
+  }
+  return rewriter.finish();
+}
+
+}  // namespace podium::numeric
