@@ -19,6 +19,7 @@
 #include "annotate/cuts.h"
 #include "annotate/variable.h"
 #include "ir/cannot_split.h"
+#include "ir/late_tensor.h"
 
 namespace podium::annotate {
 namespace {
@@ -257,7 +258,8 @@ Costs count_bytes(const ir::Graph& graph) {
   for (ir::ValueId id : graph.value_ids()) {
     const Span& span = spans[id];
     if (span.first == kNoOp) continue;
-    const std::int64_t bytes = ir::packed_bytes(graph[id].type);
+    const std::int64_t bytes =
+        graph[id].constant ? ir::stored_bytes(*graph[id].constant) : ir::packed_bytes(graph[id].type);
     if (is_known(graph[id])) {
       costs.weight_bytes[span.first] += bytes;
       if (span.is_shared()) costs.shared.emplace(id, SharedWeight{bytes});

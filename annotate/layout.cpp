@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <optional>
 
 #include "ir/copy_elements.h"
 #include "ir/error.h"
+#include "ir/late_tensor.h"
 #include "ir/zero_tensor.h"
 
 namespace podium::annotate {
@@ -186,8 +188,9 @@ ir::Dims dims_of(const Box& box) {
   return dims;
 }
 
-ir::Tensor cut_out(const ir::Tensor& whole, const Box& box) {
-  if (ir::takes_no_memory(whole)) return ir::zeros(whole.type(), dims_of(box));
+namespace {
+
+ir::Tensor cut_out_now(const ir::Tensor& whole, const Box& box) {
   ir::Tensor part(whole.type(), dims_of(box));
   if (part.size() == 0) return part;
   std::int64_t at = 0;
@@ -196,6 +199,29 @@ ir::Tensor cut_out(const ir::Tensor& whole, const Box& box) {
     at += count;
   });
   return part;
+}
+
+}  // namespace
+
+// What nobody has read of a model's file stays there.
+ir::Tensor cut_out(const ir::Tensor& whole, const Box& box) {
+  if (ir::takes_no_memory(whole)) return ir::zeros(whole.type(), dims_of(box));
+  const ir::Type type = ir::Type::tensor(whole.type(), dims_of(box));
+  if (whole.source() == nullptr || ir::packed_bytes(type) < static_cast<std::int64_t>(ir::kLateBytes))
+    return cut_out_now(whole, box);
+  const auto digest = [whole, box](ir::Digests& digests) {
+    ir::Digester digester;
+    digester.add("part").add(digests.of(whole));
+    for (const std::vector<IndexRange>& ranges : box) {
+      digester.add(std::ssize(ranges));
+      for (const IndexRange& range : ranges) digester.add(range.begin).add(range.end);
+    }
+    return digester.digest();
+  };
+  ir::KnownOp slice{.op = {.spec = ir::find_op("", "Slice")}, .inputs = {whole}};
+  return ir::late_tensor(
+      type, [whole, box] { return cut_out_now(whole, box); }, digest,
+      std::make_shared<const ir::KnownOp>(std::move(slice)));
 }
 
 void put_into(ir::Tensor& whole, const Box& box, const ir::Tensor& part) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "annotate/variable.h"
+#include "ir/late_tensor.h"
 #include "ir/training.h"
 
 namespace podium::annotate {
@@ -19,7 +20,8 @@ bool is_earlier(const Spot& a, const Spot& b) {
 }
 
 std::int64_t weight_bytes(const ir::Value& value) {
-  return value.constant || value.data_left_out ? ir::packed_bytes(value.type) : 0;
+  if (value.constant) return ir::stored_bytes(*value.constant);
+  return value.data_left_out ? ir::packed_bytes(value.type) : 0;
 }
 
 // Each phase gets the same share of the weights (of the ops when there are none). A weight counts at its

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 #include <string_view>
 
@@ -297,7 +298,11 @@ ir::Type slot_type(const Buffer& buffer) {
   return ir::Type::tensor(buffer.type.element, {(elements + buffer.shards - 1) / buffer.shards});
 }
 
-std::int64_t slot_bytes(const Buffer& buffer) { return ir::packed_bytes(slot_type(buffer)); }
+std::int64_t slot_bytes(const Buffer& buffer) {
+  const std::int64_t bytes = ir::packed_bytes(slot_type(buffer));
+  if (buffer.stored_share == 1) return bytes;
+  return std::llround(static_cast<double>(bytes) * buffer.stored_share);
+}
 
 const std::string& name_of(const Program& program, const Slot& slot) {
   const Buffer& buffer = program[slot.buffer];

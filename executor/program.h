@@ -37,6 +37,8 @@ struct Buffer {
   /// The value of slot i before the first step, such as weights. Empty, or one tensor for each slot;
   /// undefined tensors where the model was written without its data.
   std::vector<ir::Tensor> initial = {};
+  /// The share of its type's bytes that a weight takes as the model has it (ir::stored_share).
+  double stored_share = 1;
   /// A variable: the buffer keeps its contents from run to run. Streaming memory does so in any case.
   bool persistent = false;
   /// The names of the tensors in the slots, where each slot holds a tensor of its own: a remote buffer of
@@ -50,7 +52,8 @@ struct Buffer {
 /// A tensor as one replica holds it: its own type, or of a sharded one [ceil(elements / shards)]
 /// (semantics, section 7.3).
 ir::Type slot_type(const Buffer& buffer);
-/// Bytes of one slot on the device, 4- and 2-bit elements packed. 0 where data decides the size.
+/// Bytes of one slot on the device, 4- and 2-bit elements packed, quantised weights as they are stored. 0
+/// where data decides the size.
 std::int64_t slot_bytes(const Buffer& buffer);
 
 /// One slot of a buffer. In iteration i of the innermost Repeat around the step it is slot

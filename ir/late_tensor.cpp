@@ -1,6 +1,8 @@
 #include "ir/late_tensor.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <utility>
 
@@ -52,6 +54,28 @@ Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function
 const KnownOp* made_by(const Tensor& tensor) {
   const auto* computed = dynamic_cast<const Computed*>(tensor.source());
   return computed == nullptr ? nullptr : computed->from();
+}
+
+std::int64_t stored_bytes(const Tensor& constant) {
+  const std::int64_t own = packed_bytes(constant.type_and_dims());
+  const KnownOp* made = made_by(constant);
+  if (made == nullptr || own == 0) return own;
+  if (made->op.is("DequantizeLinear")) {
+    std::int64_t bytes = 0;
+    for (const Tensor& input : made->inputs) bytes += input.defined() ? stored_bytes(input) : 0;
+    return std::min(own, bytes);
+  }
+  const bool only_moves = made->op.is("Transpose") || made->op.is("Slice");
+  if (!only_moves) return own;
+  const Tensor& whole = made->inputs[0];
+  const double of_whole = static_cast<double>(constant.size()) / static_cast<double>(whole.size());
+  return std::min<std::int64_t>(own, std::llround(of_whole * static_cast<double>(stored_bytes(whole))));
+}
+
+double stored_share(const Tensor& constant) {
+  if (!constant.defined()) return 1;
+  const auto own = static_cast<double>(packed_bytes(constant.type_and_dims()));
+  return own == 0 ? 1 : static_cast<double>(stored_bytes(constant)) / own;
 }
 
 }  // namespace podium::ir

@@ -27,4 +27,11 @@ Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function
 /// The `from` of such a tensor; nullptr for any other.
 const KnownOp* made_by(const Tensor& tensor);
 
+/// The bytes that a constant takes as its model has it: of one that a DequantizeLinear makes, those of its
+/// narrow numbers and their scales, also of a part of it, or in another shape or order. Small ones count as
+/// what they are.
+std::int64_t stored_bytes(const Tensor& constant);
+/// The same, divided by the bytes of its type; 1 for a tensor without data.
+double stored_share(const Tensor& constant);
+
 }  // namespace podium::ir

@@ -1,4 +1,5 @@
-// Single kernels, as machines are measured by them.
+// Single kernels, as machines are measured by them: products, of floats or of quantised numbers, convolutions,
+// what goes element by element or row by row, attention, and a weight that replicas exchange.
 #include "ir/error.h"
 #include "models/families.h"
 #include "models/recipe.h"
@@ -9,8 +10,29 @@ namespace {
 using ir::DataType;
 using ir::ValueId;
 
+// Bytes and what they stand for, as tools that quantise networks write them.
+BuiltModel product_of_bytes(const Recipe& recipe) {
+  if (recipe.number("batch") != 1)
+    throw Error("product: batch {} found, 1 needed with operands=byte", recipe.number("batch"));
+  Net net(recipe);
+  const std::int64_t inner = recipe.number("inner");
+  const std::int64_t columns = recipe.number("columns");
+  const ValueId bytes = net.input("x", DataType::Uint8, {recipe.number("rows"), inner});
+  ir::Tensor zero(DataType::Uint8, {});
+  *zero.data<std::uint8_t>() = 128;
+  ir::Tensor weights(DataType::Int8, {inner, columns});
+  std::uint32_t next = 0;
+  for (std::int8_t& number : weights.values<std::int8_t>())
+    number = static_cast<std::int8_t>(next++ * 37 >> 2);
+  const ValueId x = net.op("x_floats", "DequantizeLinear", {bytes, net.scalar(0.01F), net.constant(zero)});
+  const ValueId weight = net.op("weight", "DequantizeLinear", {net.constant(weights), net.scalar(0.01F)});
+  net.output(net.op("product", "MatMul", {x, weight}), "y");
+  return net.finish(20);
+}
+
 // [rows, inner] x [inner, columns], `batch` of them.
 BuiltModel product(const Recipe& recipe) {
+  if (recipe.is("operands", "byte")) return product_of_bytes(recipe);
   Net net(recipe);
   const std::int64_t batch = recipe.number("batch");
   const std::int64_t inner = recipe.number("inner");
@@ -102,7 +124,14 @@ std::vector<ModelSpec> kernel_models() {
   const ParameterSpec rows{"rows", "1024", "rows of x"};
   const ParameterSpec columns{"columns", "1024", "columns of the result"};
   return {
-      {"product", "one matrix product", {batch, rows, {"inner", "1024", "columns of x"}, columns}, product},
+      {"product",
+       "one matrix product",
+       {batch,
+        rows,
+        {"inner", "1024", "columns of x"},
+        columns,
+        {"operands", "float", "float, or byte: numbers that are quantised"}},
+       product},
       {"convolution",
        "one convolution, or more",
        {{"layers", "1", "one after the other"},

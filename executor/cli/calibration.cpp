@@ -99,7 +99,11 @@ class Calibration {
       rate = std::max(rate, cubed(size) / taken);
     }
     if (machine_.threads > 1) device_.spread_seconds = std::max(0.0, middle - cubed(kCubes[0]) / rate);
-    device_.matrix.single = device_.matrix.quarter = rate / kHertz / machine_.threads;
+    device_.matrix.single = rate / kHertz / machine_.threads;
+    Probe bytes = cube(kCubes[1]);
+    bytes.parameters["operands"] = "byte";
+    device_.matrix.quarter =
+        std::max(rate, cubed(kCubes[1]) / kernel_seconds(bytes)) / kHertz / machine_.threads;
     const double halves = cubed(kCubes[1]) / kernel_seconds(cube(kCubes[1], "float16"));
     device_.matrix.half_half = device_.matrix.half_single = halves / kHertz / machine_.threads;
 
@@ -217,8 +221,9 @@ class Calibration {
 }  // namespace
 
 std::size_t probe_count() {
-  // Tiny op, halves, short product, few inner elements, packing, six nets of convolutions, weights, GELU.
-  constexpr std::size_t kSingle = 13;
+  // Tiny op, halves, bytes, short product, few inner elements, packing, six nets of convolutions, weights,
+  // GELU.
+  constexpr std::size_t kSingle = 14;
   return kChains.size() + kCubes.size() + kTriads.size() + kSingle;
 }
 

@@ -1,10 +1,10 @@
 // Kernels are sets of ops that grow together along the values between them (a disjoint-set forest), with the
 // reductions at their ends. A kernel of several ops costs what it loads from outside, computes and stores for
 // outside; with a product in front, the product and what is loaded beside. Products over shared memory read
-// an operand whose axes are in another order as it lies, so that a transposition for them is no kernel. Where
-// a device computes attention in one kernel, all tensors of the size of its scores stay inside it: products
-// on them run at the rate of that kernel, which reads and writes in any order of axes, everything else is
-// done beside.
+// an operand whose axes are in another order as it lies, so that a transposition for them is no kernel, and
+// products of bytes read bytes. Where a device computes attention in one kernel, all tensors of the size of
+// its scores stay inside it: products on them run at the rate of that kernel, which reads and writes in any
+// order of axes, everything else is done beside.
 #include "executor/sim/device_kernels.h"
 
 #include <algorithm>
@@ -34,12 +34,24 @@ using ir::ValueId;
 
 bool is_known(const ir::Type& type) { return type.is_tensor() && type.is_static(); }
 
+// Makes floats of the bytes that a product of bytes reads as they are.
+bool makes_whole_numbers(const ir::Graph& graph, const Op& op) {
+  if (!op.is("DequantizeLinear") || !graph.is_constant(op.inputs[1])) return false;
+  const ir::Tensor& scale = *graph[op.inputs[1]].constant;
+  return scale.type() == ir::DataType::Float &&
+         std::ranges::all_of(scale.values<float>(), [](float one) { return one == 1; });
+}
+
+bool is_quantizing(const ir::Graph& graph, const Op& op) {
+  return op.is("QuantizeLinear") || (op.is("DequantizeLinear") && !makes_whole_numbers(graph, op));
+}
+
 // Ops that can be one kernel with their neighbours.
 bool is_fusible(const ir::Graph& graph, const Op& op, const device::Device& device) {
   if (device.multi_tensor_kernels && ir::find_attribute(op, ir::kMovement) != nullptr) return false;
-  const bool is_normalizing = op.spec->category == ir::Category::Normalizing && !device.synchronous &&
-                              device.fusion == device::Fusion::All;
-  if (op.spec->category != ir::Category::Elementwise && !is_normalizing) return false;
+  const bool fuses_all = !device.synchronous && device.fusion == device::Fusion::All;
+  const bool is_more = op.spec->category == ir::Category::Normalizing || is_quantizing(graph, op);
+  if (op.spec->category != ir::Category::Elementwise && !(fuses_all && is_more)) return false;
   return !op.outputs.empty() && op.outputs[0].valid() && is_known(graph[op.outputs[0]].type);
 }
 
@@ -294,13 +306,13 @@ class Grower {
   std::map<ValueId, std::size_t> reduced_by_;  ///< the last reduction of a value
 };
 
-// Values that nothing but products reads.
-std::set<ValueId> read_by_products(const ir::Graph& graph) {
+// Values that nothing but such ops reads.
+std::set<ValueId> read_only_by(const ir::Graph& graph, const std::function<bool(const Op&)>& is_such) {
   std::set<ValueId> read;
   std::set<ValueId> otherwise(graph.outputs.begin(), graph.outputs.end());
   for (const Op& op : graph.ops) {
-    const bool multiplies = op.spec->category == ir::Category::MatrixProduct;
-    for (ValueId id : inputs_of(op)) (multiplies ? read : otherwise).insert(id);
+    std::set<ValueId>& readers = is_such(op) ? read : otherwise;
+    for (ValueId id : inputs_of(op)) readers.insert(id);
   }
   std::erase_if(read, [&](ValueId id) { return otherwise.contains(id); });
   return read;
@@ -426,15 +438,19 @@ KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, i
   if (device.attention_share > 0) scores_ = scores_of(graph);
   if (!scores_.empty()) makers_ = producers(graph);
   if (!device.synchronous && device.fusion == device::Fusion::All)
-    orders_for_products_ = read_by_products(graph);
+    orders_for_products_ =
+        read_only_by(graph, [](const Op& op) { return op.spec->category == ir::Category::MatrixProduct; });
+  const auto is_of_bytes = [&](const Op& op) { return multiplies_bytes(op, device); };
+  if (std::ranges::any_of(graph.ops, is_of_bytes)) for_byte_products_ = read_only_by(graph, is_of_bytes);
   for (const Op& op : graph.ops) {
     if (is_product(op) && touches(op, scores_)) of_attention_.insert(op.outputs[0]);
   }
 }
 
 bool KernelCosts::is_read_as_it_lies(const Op& op) const {
-  return op.is("Transpose") &&
-         (orders_for_products_.contains(op.outputs[0]) || of_attention_.contains(op.inputs[0]));
+  if (op.is("Transpose"))
+    return orders_for_products_.contains(op.outputs[0]) || of_attention_.contains(op.inputs[0]);
+  return makes_whole_numbers(graph_, op) && for_byte_products_.contains(op.outputs[0]);
 }
 
 // A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is

@@ -50,6 +50,7 @@ class KernelCosts {
   ir::IdMap<ir::ValueId, ir::OpId> makers_;    ///< of each value, where there are scores
   std::set<ir::ValueId> of_attention_;         ///< what products of such a kernel make
   std::set<ir::ValueId> orders_for_products_;  ///< read by nothing else
+  std::set<ir::ValueId> for_byte_products_;    ///< read by nothing else
 };
 
 }  // namespace podium::sim

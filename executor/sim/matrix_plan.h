@@ -23,6 +23,9 @@ struct Product {
   /// Stored elements of the first operand, divided by rows * inner: below 1 where windows of a convolution
   /// overlap and are read from one copy.
   double stored_share = 1;
+  /// Bytes of the second operand as it is stored, divided by those of its type: below 1 for quantised weights
+  /// that a kernel widens as it reads them. Over shared memory alone.
+  double weights_share = 1;
 };
 
 /// A tile's matrix unit for one element type, as the plan needs it.

@@ -17,6 +17,7 @@
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
 #include "ir/error.h"
+#include "ir/late_tensor.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/conv_algorithm.h"
 #include "ir/work.h"
@@ -84,6 +85,17 @@ bool packs_weights(const TypedOp& op) {
   return op.op.spec->factors.has_value() && op.constant(op.op.spec->factors->right) == nullptr;
 }
 
+// The type that units multiply.
+ir::DataType multiplied_type(const TypedOp& op, const Device& device) {
+  return multiplies_bytes(op.op, device) ? ir::DataType::Int8 : op.element(0);
+}
+
+double weights_share(const TypedOp& op) {
+  const auto& factors = op.op.spec->factors;
+  const ir::Tensor* weights = factors ? op.constant(factors->right) : nullptr;
+  return weights == nullptr ? 1 : ir::stored_share(*weights);
+}
+
 bool makes_weights(const TypedOp& op) { return op.op.spec->category == ir::Category::WeightGradient; }
 
 // A convolution, the gradient of its X, or that of its weights, of the host: with its weights between two
@@ -116,6 +128,7 @@ ConvWay way_of(const TypedOp& op, const Device& device) {
   const bool in_training = is_convolution_in_training(op);
   const bool has_rows =
       in_training || shape.transposed ? ir::pays_by_rows(shape) : ir::pays_by_rows_among_channels_last(shape);
+  if (multiplies_bytes(op.op, device)) return ConvWay::Sum;
   if (is_host && has_rows && op.element(0) == ir::DataType::Float) return ConvWay::Rows;
   const bool has_tiles = in_training ? ir::pays_by_winograd(shape) : pays_by_packed_winograd(shape);
   return has_tiles && device.winograd_share > 0 ? ConvWay::Winograd : ConvWay::Sum;
@@ -176,7 +189,8 @@ double multiply_adds(const Product& product) {
 // Bytes of both operands and the result, as they are stored.
 double stored_bytes(const Product& product, double width) {
   const double left = product.rows * product.inner * product.stored_share;
-  return product.count * width * (left + product.inner * product.columns + product.rows * product.columns);
+  const double right = product.inner * product.columns * product.weights_share;
+  return product.count * width * (left + right + product.rows * product.columns);
 }
 
 // What shared memory delivers of them, at the rate of kernels that store as they read, in the time that the
@@ -229,10 +243,11 @@ OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& un
 
 // Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they
 // go where they are faster.
-OpCost product_cost(const TypedOp& op, const RepeatedProduct& each, const Device& device, int tiles) {
-  const Product& product = each.product;
+OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& device, int tiles) {
+  Product& product = each.product;
+  if (!device.synchronous && !multiplies_bytes(op.op, device)) product.weights_share = weights_share(op);
   const double flop = 2 * multiply_adds(product);
-  const double width = bit_width(op.element(0)) / 8.0;
+  const double width = bit_width(multiplied_type(op, device)) / 8.0;
   OpCost cost;
   const ConvWay way = way_of(op, device);
   if (way == ConvWay::Rows) {
@@ -447,6 +462,11 @@ OpCost operator*(OpCost cost, double times) {
   return cost;
 }
 
+bool multiplies_bytes(const ir::Op& op, const Device& device) {
+  return !device.synchronous && device.matrix.quarter > device.matrix.single &&
+         ir::attribute_if<std::int64_t>(op, ir::kMultipliesBytes) != nullptr;
+}
+
 OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {
   IR_CHECK(tiles > 0, "an op on {} tiles", tiles);
   if (ir::attribute_if<std::int64_t>(op.op, ir::kLoadedWithProgram) != nullptr) return {};
@@ -455,7 +475,7 @@ OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {
   const std::vector<RepeatedProduct> products = products_of(op);
   OpCost cost = products.empty() ? plain_cost(op, device, tiles) : products_cost(op, products, device, tiles);
   if (cost.flop > 0 && !op.input_types.empty())
-    cost.ideal_seconds = cost.flop / peak_flop_per_second(device, op.element(0));
+    cost.ideal_seconds = cost.flop / peak_flop_per_second(device, multiplied_type(op, device));
   return cost;
 }
 

@@ -32,6 +32,10 @@ OpCost op_cost(const ir::TypedOp& op, const device::Device& device, int tiles);
 /// the rate that it reaches rises with them. The device has such a kernel.
 double attention_cycles(double flop, double positions, double width, const device::Device& device, int tiles);
 
+/// Whether a product of whole numbers (ir::kMultipliesBytes) runs as one of bytes: over shared memory, on
+/// units that are faster at it.
+bool multiplies_bytes(const ir::Op& op, const device::Device& device);
+
 /// Multiply-adds and adds per second of a processor's matrix units (vector units where there is no product in
 /// this type), two to a multiply-add.
 double peak_flop_per_second(const device::Device& device, ir::DataType type);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "ir/annotation.h"
 #include "ir/passes/inherit_placement.h"
 
 namespace podium::ir {
@@ -129,6 +130,7 @@ class Rewrite {
     const std::vector<Attribute> place = place_of(op);
     std::vector<Op> ops{whole(x, whole_x), whole(w, whole_w), op};
     ops[2].inputs = {whole_x, whole_w};
+    set_attribute(ops[2], kMultipliesBytes, std::int64_t{1});
     ops[2].outputs = {sums};
     const ValueId factor =
         graph_.add_constant(graph_.fresh_name("scale"), scales(*constant(x, 1), *constant(w, 1), behind));
@@ -160,8 +162,7 @@ class Rewrite {
 }  // namespace
 
 bool multiply_whole_numbers(Graph& graph) {
-  const bool has_any =
-      std::ranges::any_of(graph.ops, [](const Op& op) { return op.is("DequantizeLinear"); });
+  const bool has_any = std::ranges::any_of(graph.ops, [](const Op& op) { return op.is("DequantizeLinear"); });
   return has_any && Rewrite(graph).run();
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "ir/late_tensor.h"
 #include "tests/support/refusal.h"
 
 namespace podium::annotate {
@@ -85,6 +88,29 @@ TEST(Layout, AFactorWithoutElementsLeavesNothingOfTheOthers) {
   const std::int64_t many = std::int64_t{1} << 60;
   const ir::ShardedAxis fused{0, {{.size = many, .shards = 2}, {.size = 0, .shards = 1}}};
   EXPECT_EQ(printed({kTwo, {fused}}, {0}), "0: [none]\n1: [none]\n");
+}
+
+// Of 256 rows of 512 numbers, which nobody makes before they are read.
+TEST(Layout, CutsALateTensorOnlyWhenThePartIsRead) {
+  int times_made = 0;
+  const auto numbers = [&times_made] {
+    ++times_made;
+    ir::Tensor whole(ir::DataType::Float, {256, 512});
+    float next = 0;
+    for (float& number : whole.values<float>()) number = next++;
+    return whole;
+  };
+  const ir::Tensor whole =
+      ir::late_tensor(ir::Type::tensor(ir::DataType::Float, {256, 512}), numbers, [](ir::Digests&) {
+        return ir::Digest{1, 2};
+      });
+  const Box box{{{128, 256}}, {{0, 512}}};
+  const ir::Tensor part = cut_out(whole, box);
+  EXPECT_EQ(part.dims(), (ir::Dims{128, 512}));
+  EXPECT_EQ(times_made, 0);
+  const ir::Tensor now = cut_out(numbers(), box);
+  EXPECT_TRUE(std::ranges::equal(part.values<float>(), now.values<float>()));
+  EXPECT_EQ(times_made, 2);
 }
 
 }  // namespace

@@ -114,6 +114,14 @@ TEST(Program, ShardsRoundUp) {
   EXPECT_EQ(slot_bytes(buffer), 32);
 }
 
+TEST(Program, CountsQuantisedWeightsAsTheyAreStored) {
+  Buffer buffer{.name = "w", .type = ir::Type::tensor(ir::DataType::Float, {100, 2})};
+  buffer.stored_share = 0.26;
+  EXPECT_EQ(slot_bytes(buffer), 208);
+  buffer.shards = 2;
+  EXPECT_EQ(slot_bytes(buffer), 104);
+}
+
 TEST(Program, GroupsReplicas) {
   using Groups = std::vector<std::vector<int>>;
   EXPECT_EQ(replica_groups({}, 4), (Groups{{0, 1, 2, 3}}));

@@ -88,5 +88,42 @@ TEST(ALateTensor, ThatDoesNotFitMemoryIsRefusedAtOnce) {
                Error);
 }
 
+// Bytes with a scale for each of two columns.
+Tensor dequantized() {
+  KnownOp made{.op = {.spec = find_op("", "DequantizeLinear")},
+               .inputs = {Tensor(DataType::Int8, {100, 2}), Tensor(DataType::Float, {2})}};
+  return late_tensor(
+      Type::tensor(DataType::Float, {100, 2}),
+      [] {
+        return Tensor(DataType::Float, {100, 2});
+      },
+      no_digest, std::make_shared<const KnownOp>(std::move(made)));
+}
+
+Tensor made_of(const Tensor& whole, std::string_view op, Dims dims) {
+  const Type type = Type::tensor(DataType::Float, std::move(dims));
+  KnownOp made{.op = {.spec = find_op("", op)}, .inputs = {whole}};
+  return late_tensor(
+      type, [type] { return Tensor(DataType::Float, type.dims); }, no_digest,
+      std::make_shared<const KnownOp>(std::move(made)));
+}
+
+TEST(StoredBytes, OfDequantizedNumbersAreThoseOfTheBytesAndTheirScales) {
+  EXPECT_EQ(stored_bytes(dequantized()), 200 + 8);
+  EXPECT_DOUBLE_EQ(stored_share(dequantized()), 208.0 / 800);
+}
+
+TEST(StoredBytes, OfAPartOrInAnotherOrderAreItsShare) {
+  EXPECT_EQ(stored_bytes(made_of(dequantized(), "Slice", {50, 2})), 104);
+  EXPECT_EQ(stored_bytes(made_of(made_of(dequantized(), "Transpose", {2, 100}), "Slice", {1, 100})), 104);
+}
+
+TEST(StoredBytes, OfOtherTensorsAreTheirOwn) {
+  EXPECT_EQ(stored_bytes(Tensor::of<float>({2}, {3, 4})), 8);
+  EXPECT_EQ(stored_bytes(made_of(dequantized(), "Exp", {100, 2})), 800);
+  EXPECT_EQ(stored_share(Tensor()), 1);
+  EXPECT_EQ(stored_share(Tensor(DataType::Float, {0})), 1);
+}
+
 }  // namespace
 }  // namespace podium::ir

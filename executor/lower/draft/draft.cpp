@@ -7,6 +7,7 @@
 
 #include "executor/lower/draft/early_outputs.h"
 #include "executor/lower/program/append.h"
+#include "ir/late_tensor.h"
 #include "ir/ops/group_exchange.h"
 
 namespace podium::lower {
@@ -171,6 +172,7 @@ BlockId Draft::add_block(Part& part, std::string name) {
 BufferId Draft::constant(ValueId weight, int processor) {
   const BufferId held = buffer(weight, processor, Memory::Compute, Role::Weight);
   program[held].initial = {graph[weight].constant.value_or(ir::Tensor())};
+  program[held].stored_share = ir::stored_share(program[held].initial[0]);
   return held;
 }
 

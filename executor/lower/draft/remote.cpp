@@ -1,4 +1,5 @@
 #include "executor/lower/draft/remote.h"
+#include "ir/late_tensor.h"
 
 #include <algorithm>
 #include <set>
@@ -75,6 +76,7 @@ BufferId Remote::home(ValueId value, int processor, const TensorLocation& locati
   if (weight(value)) {
     buffer.role = Role::Weight;
     buffer.initial = {tensor.constant.value_or(ir::Tensor())};
+    buffer.stored_share = ir::stored_share(buffer.initial[0]);
   }
   return homes_[{value, processor}] = draft_.another_buffer(value, std::move(buffer));
 }
@@ -87,6 +89,7 @@ std::vector<Step> Remote::bring(ValueId value, int processor, const TensorLocati
     Buffer buffer{
         .name = std::move(name), .type = draft_.graph[value].type, .processor = processor, .memory = memory};
     buffer.role = draft_.program[holder].role;
+    buffer.stored_share = draft_.program[holder].stored_share;
     buffer.shards = shards;
     buffer.group = location.domain;
     const BufferId from = std::exchange(holder, draft_.another_buffer(value, std::move(buffer)));

@@ -84,12 +84,12 @@ bool is_home(const Buffer& buffer) {
 }
 
 // What two of them have alike that can be rows of one buffer.
-using Likeness = std::tuple<int, std::string, executor::Role, int, ir::ReplicaGroup, bool, RowPlaces>;
+using Likeness = std::tuple<int, std::string, double, executor::Role, int, ir::ReplicaGroup, bool, RowPlaces>;
 
 Likeness likeness(const Program& program, const Flows& flows, BufferId id) {
   const Buffer& buffer = program[id];
-  return {buffer.processor, to_string(buffer.type), buffer.role,         buffer.shards,
-          buffer.group,     buffer.persistent,      flows.all_places(id)};
+  return {buffer.processor, to_string(buffer.type), buffer.stored_share, buffer.role,
+          buffer.shards,    buffer.group,           buffer.persistent,   flows.all_places(id)};
 }
 
 // What becomes of a buffer.

@@ -20,12 +20,13 @@ using testing::ProgramResult;
 using testing::run_program;
 using testing::TemporaryFolder;
 
-// Two threads: 100 GFMA/s each, 20 GB/s together, a cache of 3 MB at 80 GB/s, 5 us to wake both.
+// Two threads: 100 GFMA/s each, 400 of bytes, 20 GB/s together, a cache of 3 MB at 80 GB/s, 5 us to wake
+// both.
 device::Device known_machine() {
   return device::parse_device(
       R"({"base": "a100-80", "name": "known", "processorKind": "cpu", "processors": 1, "tiles": 2,
     "tileMemoryBytes": 8000000000, "clockHertz": 1e9, "matrixHalfHalf": 50, "matrixHalfSingle": 50,
-    "matrixSingle": 100, "matrixQuarter": 100, "vectorBytesPerCycle": 60, "exchangeBytesPerCycle": 10,
+    "matrixSingle": 100, "matrixQuarter": 400, "vectorBytesPerCycle": 60, "exchangeBytesPerCycle": 10,
     "phaseOverheadCycles": 300, "matrixOverheadHalfCycles": 200, "matrixOverheadSingleCycles": 200,
     "matrixWeightsSingleCycles": 400, "matrixShare": 1, "matrixFill": 4, "matrixTileExponent": 0,
     "convolutionShare": 0.5, "winogradShare": 1.5, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 3200000, "cacheSpeed": 4,
@@ -55,6 +56,7 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_FALSE(found.synchronous);
   EXPECT_NEAR(found.matrix.single, 100, 5);
   EXPECT_NEAR(found.matrix.half_single, 50, 5);
+  EXPECT_NEAR(found.matrix.quarter, 400, 40);
   EXPECT_NEAR(found.convolution_share, 0.5, 0.05);
   EXPECT_NEAR(found.winograd_share, 1.5, 0.15);
   EXPECT_NEAR(found.exchange_bytes_per_cycle, 10, 0.5);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "executor/device/presets.h"
+#include "ir/annotation.h"
 #include "ir/training.h"
 #include "tests/support/graph_text.h"
 
@@ -49,6 +50,41 @@ TEST(DeviceKernels, AreOneForTheOpsOfAnUpdate) {
   ir::Graph graph = testing::graph_of(kChain);
   for (ir::Op& op : graph.ops) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
   EXPECT_EQ(device_kernels(graph, with_fusion("ipu-m2000", Fusion::Nodes)).size(), 1U);
+}
+
+// A product between quantised numbers as the passes leave it, but for the annotation.
+ir::Graph between_bytes() {
+  ir::Graph graph = testing::graph_of(
+      "g (uint8[4096, 4096] q, float[4096, 4096] w) => (uint8[4096, 4096] y)"
+      " <float one = {1}, float s = {0.1}, uint8 z = {128}, float[4096] b>"
+      " { x = DequantizeLinear(q, one, z) p = MatMul(x, w) m = Mul(p, s) r = Relu(m) y = QuantizeLinear(r, s, z) }");
+  return graph;
+}
+
+TEST(DeviceKernels, OfAProductOfBytesReadAndGiveBytes) {
+  const Device device = with_fusion("a100-80", Fusion::All);
+  ir::Graph graph = between_bytes();
+  const double of_floats = seconds(graph, device);
+  EXPECT_EQ(device_kernels(graph, device).size(), 2U);  // bytes become floats, then all else is one
+  for (ir::Op& op : graph.ops) {
+    if (op.is("MatMul")) ir::set_attribute(op, ir::kMultipliesBytes, std::int64_t{1});
+  }
+  const KernelCosts price(graph, device, device.tiles);
+  const std::vector<DeviceKernel> kernels = device_kernels(graph, device);
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(price(kernels[0]).seconds, 0);
+  const OpCost product = price(kernels[1]);
+  EXPECT_LT(product.seconds, 0.4 * of_floats);
+  EXPECT_LT(product.ideal_seconds, product.seconds);
+}
+
+TEST(DeviceKernels, OfAProductOfBytesAreThoseOfFloatsWhereUnitsAreNoFasterAtThem) {
+  Device device = with_fusion("a100-80", Fusion::All);
+  device.matrix.quarter = device.matrix.single;
+  ir::Graph graph = between_bytes();
+  const double of_floats = seconds(graph, device);
+  ir::set_attribute(graph.ops[1], ir::kMultipliesBytes, std::int64_t{1});
+  EXPECT_EQ(seconds(graph, device), of_floats);
 }
 
 // Three ops read and write four and three tensors; one kernel reads x and writes y.

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "ir/annotation.h"
 #include "tests/support/graph_text.h"
 #include "tests/support/run_text.h"
 
@@ -43,6 +46,9 @@ TEST(WholeProducts, ScaleWhatMatricesSum) {
     const Tensor q = testing::tensor<std::int8_t>({1, 2}, {5, -7});
     const auto before = testing::run_graph(graph, {q});
     EXPECT_TRUE(multiply_whole_numbers(graph));
+    EXPECT_EQ(std::ranges::count_if(
+                  graph.ops, [](const Op& op) { return find_attribute(op, kMultipliesBytes) != nullptr; }),
+              1);
     EXPECT_EQ(testing::values<float>(testing::run_graph(graph, {q})[0]), testing::values<float>(before[0]));
   }
 }
