@@ -99,15 +99,16 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
 
 // Between floats and bytes that stand for them, with one scale for all.
 bool changes_each_number(const ir::Graph& graph, const Op& op) {
-  if (!op.is("QuantizeLinear") && !op.is("DequantizeLinear")) return false;
-  const ir::Type& type = graph[op.inputs[0]].type;
-  const auto is_byte = [&](ValueId id) {
-    const ir::DataType element = graph[id].type.element;
-    return element == ir::DataType::Int8 || element == ir::DataType::Uint8;
-  };
-  return type.is_static() && type.rank() >= 3 && type.element_count() > 0 &&
-         graph[op.inputs[1]].type.is_static() && graph[op.inputs[1]].type.element_count() == 1 &&
-         (op.is("QuantizeLinear") ? is_byte(op.outputs[0]) : is_byte(op.inputs[0]));
+  const bool quantizes = op.is("QuantizeLinear");
+  if (!quantizes && !op.is("DequantizeLinear")) return false;
+  constexpr ir::TypeSet kBytes{ir::DataType::Int8, ir::DataType::Uint8};
+  const ir::Type& from = graph[op.inputs[0]].type;
+  const ir::Type& to = graph[op.outputs[0]].type;
+  const ir::Type& scale = graph[op.inputs[1]].type;
+  return from.is_static() && from.rank() >= 3 && from.element_count() > 0 && scale.is_static() &&
+         scale.rank() <= 1 && scale.element_count() == 1 &&
+         (quantizes ? from : to).element == ir::DataType::Float &&
+         kBytes.contains((quantizes ? to : from).element);
 }
 
 // A QLinearConv that becomes a convolution of bytes, unless its weights do not fit them.

@@ -169,6 +169,12 @@ ValueId add(Rewriter& rewriter, Tensor numbers) {
   return graph.add_constant(graph.fresh_name("bytes"), std::move(numbers));
 }
 
+// Sums of no more products of bytes fit 32 bits.
+bool has_room(const Tensor& weights, std::int64_t sums) {
+  constexpr std::int64_t kMostProducts = std::numeric_limits<std::int32_t>::max() / (255 * 128);
+  return weights.size() <= kMostProducts * sums;
+}
+
 bool is_whole(const ir::Graph& graph, ValueId id) {
   const ir::Type& type = graph[id].type;
   return type.is_static() && type.element_count() > 0;
@@ -187,6 +193,8 @@ std::optional<std::vector<ValueId>> whole_operands(Rewriter& rewriter, const Op&
   if ((type != DataType::Int8 && type != DataType::Uint8) || scale == nullptr || !are_ones(*scale) ||
       (is_shifted && !is_one_number(rewriter, dequantize.inputs[2])))
     return std::nullopt;
+  const ir::Dims& y = rewriter.type(op.outputs[0]).dims;
+  if (!has_room(*weights, op.is("Conv") ? y[1] : y.back())) return std::nullopt;
   auto bytes = as_bytes(*weights);
   if (!bytes) return std::nullopt;
   const ValueId zero = is_shifted ? dequantize.inputs[2] : ir::kNoValue;

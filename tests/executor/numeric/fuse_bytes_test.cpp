@@ -205,6 +205,14 @@ TEST(FuseBytes, LeavesScalesOtherThanOneAlone) {
   EXPECT_EQ(byte_product(fused(s.graph)), nullptr);
 }
 
+TEST(FuseBytes, LeavesSumsThatMayNotFit32BitsAlone) {
+  Sketch s;
+  const ValueId x = whole(s, s.input({8, 65800}), DataType::Uint8, 128);
+  s.output(s.op("MatMul", {x, whole_weights(s, {65800, 2})}));
+  expect_same_when_fused(s.graph);
+  EXPECT_EQ(byte_product(fused(s.graph)), nullptr);
+}
+
 struct QuantizedMatMul {
   Dims x{3, 5, 40};
   std::int64_t columns = 24;
