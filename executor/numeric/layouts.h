@@ -6,9 +6,9 @@
 
 namespace podium::numeric {
 
-/// The layouts of each block. Float tensors that convolutions read or write, and the results of pools and
-/// elementwise ops on them, lie channels-last as long as only blocks and copies touch them. Tensors that the
-/// host, a collective or the next run sees lie as the model says.
+/// The layouts of each block. Tensors of floats or bytes that convolutions read or write, and the results of
+/// pools and elementwise ops on them, lie channels-last as long as only blocks and copies touch them. Tensors
+/// that the host, a collective or the next run sees lie as the model says.
 ir::IdMap<executor::BlockId, Layouts> choose_layouts(const executor::Program& program);
 
 }  // namespace podium::numeric
