@@ -12,6 +12,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/gemm.h"
 #include "executor/numeric/fold_batch_norm.h"
 #include "executor/numeric/fuse_bytes.h"
@@ -45,13 +46,14 @@ Tensor transposed(const Tensor& tensor) {
   const std::int64_t positions =
       std::accumulate(dims.begin() + 2, dims.end(), std::int64_t{1}, std::multiplies<>());
   Tensor result(tensor.type(), moved_last(dims));
-  const float* from = tensor.data<float>();
-  float* to = result.data<float>();
+  const std::int64_t bytes = ir::storage_bytes(tensor.type());
+  const auto* from = static_cast<const std::byte*>(tensor.raw());
+  auto* to = static_cast<std::byte*>(result.raw());
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const std::int64_t position = i % positions;
     const std::int64_t channel = i / positions % dims[1];
     const std::int64_t image = i / positions / dims[1];
-    to[(image * positions + position) * dims[1] + channel] = from[i];
+    std::memcpy(to + ((image * positions + position) * dims[1] + channel) * bytes, from + i * bytes, bytes);
   }
   return result;
 }
@@ -77,6 +79,36 @@ bool makes_patches(const ir::Graph& graph, const Op& op) {
          window.dilations == Dims{1, 1} && window.pads_begin == Dims{0, 0} &&
          window.kernel[1] * shape.out_channels >= kVector &&
          shape.batch * shape.in_channels * shape.in_size > 0;
+}
+
+// Every tensor that is there is static and of floats of some width, and of one at least narrower than float.
+bool is_of_narrow_floats(const ir::Graph& graph, const Op& op) {
+  constexpr ir::TypeSet kNarrow{ir::DataType::Float16, ir::DataType::Bfloat16};
+  const auto has = [&](ir::TypeSet types, ValueId id) {
+    const ir::Type& type = graph[id].type;
+    return type.is_static() && type.element_count() > 0 && types.contains(type.element);
+  };
+  const auto all = [&](const auto& values) {
+    return std::ranges::all_of(
+        values, [&](ValueId id) { return has(kNarrow | ir::TypeSet{ir::DataType::Float}, id); });
+  };
+  const auto any = [&](const auto& values) {
+    return std::ranges::any_of(values, [&](ValueId id) { return has(kNarrow, id); });
+  };
+  return all(inputs_of(op)) && all(outputs_of(op)) && (any(inputs_of(op)) || any(outputs_of(op)));
+}
+
+// A convolution that has vectors along its channels, not along rows.
+bool goes_by_channels(const ir::Graph& graph, const Op& op) {
+  return op.is("Conv") && is_fixed(graph, op.inputs[1]) && graph[op.inputs[0]].type.rank() >= 3 &&
+         graph[op.inputs[0]].type.rank() <= 5 &&
+         !ir::pays_by_rows_among_channels_last(ir::conv_shape(ir::TypedOp(graph, op), 1));
+}
+
+// A convolution of narrow floats, which computes in float and rounds once.
+bool is_narrow_convolution(const ir::Graph& graph, const Op& op) {
+  return op.is("Conv") && is_of_narrow_floats(graph, op) && goes_by_channels(graph, op) &&
+         (op.inputs.size() < 3 || !op.inputs[2].valid() || is_fixed(graph, op.inputs[2]));
 }
 
 bool is_pool(const Op& op) {
@@ -200,6 +232,7 @@ class Pass {
   // has no producer (yet).
   struct Twin {
     ValueId last = {};
+    ValueId wide = {};  // the numbers of a narrow `last` in float
     bool missing = false;
   };
 
@@ -216,7 +249,7 @@ class Pass {
     const ir::Type& type = graph_[before].type;
     const ir::Type turned = ir::Type::tensor(type.element, moved_last(type.dims));
     input = graph_.add_value(graph_.fresh_name(graph_[before].name), turned);
-    twin(before) = {.last = input, .missing = true};
+    twin(before) = {.last = input, .wide = {}, .missing = true};
     changed_ = true;
   }
 
@@ -248,6 +281,20 @@ class Pass {
     return twin(id).last;
   }
 
+  Op cast(ValueId from, ir::DataType to) {
+    return make_op("Cast", "", {from}, {}, {{"to", std::int64_t{static_cast<int>(to)}}});
+  }
+
+  // Channels-last, in float.
+  ValueId wide(ValueId id) {
+    const ValueId narrow = last(id);
+    if (!twin(id).wide.valid()) {
+      const ValueId made = append(cast(narrow, ir::DataType::Float), id);
+      twin(id).wide = made;
+    }
+    return twin(id).wide;
+  }
+
   void want_first(ValueId id) {
     if (!id.valid() || !twin(id).missing) return;
     Op op = move("ToChannelsFirst", twin(id).last, dims(id), dims(id));
@@ -271,6 +318,7 @@ class Pass {
     if (changes_each_number(graph_, op)) return convert_number(op);
     if (auto operands = byte_operands(rewriter_, op))
       return convert_byte_convolution(op, std::move(*operands));
+    if (is_of_narrow_floats(graph_, op)) return convert_narrow(op);
     if (!is_static_float(graph_, op)) return false;
     if (op.is("BatchNormalization")) return convert_batch_norm(op);
     if (is_convolution(graph_, op)) return op.is("Conv") ? convert_convolution(op) : convert_patches(op);
@@ -291,17 +339,48 @@ class Pass {
                               {"pads", ir::covering_pads(window)},
                               {"dilations", window.dilations}});
     convolution.name = op.name;
-    convolution.inputs[0] = last(convolution.inputs[0]);
     return convolution;
   }
 
   bool convert_convolution(const Op& op) {
-    give(convolution_of(op, "Convolution", dims(op.inputs[1]), op.inputs), op.outputs[0]);
+    std::vector<ValueId> operands = op.inputs;
+    operands[0] = last(operands[0]);
+    give(convolution_of(op, "Convolution", dims(op.inputs[1]), std::move(operands)), op.outputs[0]);
     return true;
+  }
+
+  // Convolutions and pools of narrow floats compute in float and round once; elementwise ops keep the layout.
+  bool convert_narrow(const Op& op) {
+    if (is_narrow_convolution(graph_, op)) return convert_narrow_convolution(op);
+    const bool reads_last = std::ranges::any_of(op.inputs, [&](ValueId id) { return is_last(id); });
+    if (!reads_last || !keeps_layout(graph_, op)) return false;
+    if (op.is("Concat")) return convert_concat(op);
+    if (op.is("GlobalAveragePool") || op.is("GlobalMaxPool")) return convert_global_pool(op);
+    return is_pool(op) ? convert_pool(op) : convert_elementwise(op);
+  }
+
+  bool convert_narrow_convolution(const Op& op) {
+    std::vector<ValueId> operands{wide(op.inputs[0])};
+    for (std::size_t i = 1; i < op.inputs.size() && op.inputs[i].valid(); ++i) {
+      operands.push_back(graph_.add_constant(graph_.fresh_name(graph_[op.inputs[i]].name),
+                                             kernels::as_float(*graph_[op.inputs[i]].constant)));
+    }
+    const Dims weights = dims(op.inputs[1]);
+    give_rounded(convolution_of(op, "Convolution", weights, std::move(operands)), op.outputs[0]);
+    return true;
+  }
+
+  // `op` gives the numbers of `output` in float.
+  void give_rounded(Op op, ValueId output) {
+    const ir::DataType type = graph_[output].type.element;
+    if (type == ir::DataType::Float) return give(std::move(op), output);
+    const ValueId made = append(std::move(op), output);
+    give(cast(made, type), output);
   }
 
   bool convert_byte_convolution(const Op& op, std::vector<ValueId> operands) {
     const Dims weights = dims(operands[1]);
+    operands[0] = last(operands[0]);
     give(convolution_of(op, "ByteConvolution", weights, std::move(operands)), op.outputs[0]);
     return true;
   }
@@ -347,14 +426,16 @@ class Pass {
   }
 
   void give_pool(const Op& op, const std::string& kind, const ir::Window& window) {
-    Op pool = make_op("Pool", "podium", {last(op.inputs[0])}, {},
+    const bool is_narrow = graph_[op.inputs[0]].type.element != ir::DataType::Float;
+    const ValueId x = is_narrow ? wide(op.inputs[0]) : last(op.inputs[0]);
+    Op pool = make_op("Pool", "podium", {x}, {},
                       {{"kind", kind},
                        {"kernel_shape", window.kernel},
                        {"strides", window.strides},
                        {"pads", ir::covering_pads(window)},
                        {"dilations", window.dilations}});
     pool.name = op.name;
-    give(std::move(pool), op.outputs[0]);
+    give_rounded(std::move(pool), op.outputs[0]);
   }
 
   bool convert_pool(const Op& op) {
@@ -510,16 +591,15 @@ class Pass {
 }  // namespace
 
 bool is_convolution(const ir::Graph& graph, const Op& op) {
-  if (makes_patches(graph, op) || may_be_of_bytes(graph, op)) return true;
-  return op.is("Conv") && is_static_float(graph, op) && is_fixed(graph, op.inputs[1]) &&
-         graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.rank() <= 5 &&
-         !ir::pays_by_rows_among_channels_last(ir::conv_shape(ir::TypedOp(graph, op), 1));
+  if (makes_patches(graph, op) || may_be_of_bytes(graph, op) || is_narrow_convolution(graph, op)) return true;
+  return op.is("Conv") && is_static_float(graph, op) && goes_by_channels(graph, op);
 }
 
 bool keeps_layout(const ir::Graph& graph, const Op& op) {
   if (op.outputs.size() != 1 || op.inputs.empty() || !op.spec->domain.empty()) return false;
   if (changes_each_number(graph, op)) return true;
-  return is_static_float(graph, op) && (op.is("Concat") || is_pool(op) || is_elementwise(graph, op));
+  return (is_static_float(graph, op) || is_of_narrow_floats(graph, op)) &&
+         (op.is("Concat") || is_pool(op) || is_elementwise(graph, op));
 }
 
 bool channels_last(ir::Graph& graph, const Layouts& layouts) {

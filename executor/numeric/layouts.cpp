@@ -42,7 +42,8 @@ class Sets {
 
  private:
   static bool may_lie_last(const Buffer& buffer) {
-    constexpr ir::TypeSet kElements{ir::DataType::Float, ir::DataType::Int8, ir::DataType::Uint8};
+    constexpr ir::TypeSet kElements{ir::DataType::Float, ir::DataType::Float16, ir::DataType::Bfloat16,
+                                    ir::DataType::Int8, ir::DataType::Uint8};
     const ir::Type& type = buffer.type;
     return (buffer.role == Role::Activation || buffer.role == Role::Stash) && !buffer.persistent &&
            buffer.shards == 1 && buffer.initial.empty() && type.is_static() &&

@@ -228,9 +228,10 @@ OpSpec byte_product_row(std::string_view name, std::vector<AttributeSpec> attrib
   return made;
 }
 
-// Of floats, and of bytes that stand for them.
+// Of floats of any width, and of bytes that stand for them.
 OpSpec layout_row(OpSpec made) {
-  made.types = {{'T', {DataType::Float, DataType::Int8, DataType::Uint8}}};
+  made.types = {
+      {'T', {DataType::Float, DataType::Float16, DataType::Bfloat16, DataType::Int8, DataType::Uint8}}};
   return made;
 }
 

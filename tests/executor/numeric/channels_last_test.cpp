@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/kernels/tools/convert.h"
 #include "tests/support/fusing.h"
 
 namespace podium::numeric {
@@ -329,6 +330,56 @@ TEST(ChannelsLast, LeavesTheMaximumOverSomePositionsAlone) {
   EXPECT_EQ(ops_of(s.graph).find("podium.Pool"), std::string::npos);
 }
 
+ValueId narrow_weight(Sketch& s, ir::Dims dims, ir::DataType type) {
+  const ir::Tensor floats = testing::random_floats(std::move(dims), 7);
+  ir::Tensor narrow(type, floats.dims());
+  kernels::from_float(floats.data<float>(), narrow, 0, floats.size());
+  return s.graph.add_constant(s.graph.fresh_name("narrow"), std::move(narrow));
+}
+
+ValueId cast(Sketch& s, ValueId x, ir::DataType to) {
+  return s.op("Cast", {x}, {{"to", std::int64_t{static_cast<int>(to)}}});
+}
+
+int moves_of_layout(const ir::Graph& graph) {
+  return static_cast<int>(std::ranges::count_if(graph.ops, [](const ir::Op& op) {
+    return op.is("ToChannelsLast", "podium") || op.is("ToChannelsFirst", "podium");
+  }));
+}
+
+// The last place of a number of 8 bits of fraction is 0.004 of it.
+TEST(ChannelsLast, ConvolvesAndPoolsNarrowFloatsInFloat) {
+  for (const ir::DataType type : {ir::DataType::Float16, ir::DataType::Bfloat16}) {
+    Sketch s;
+    ValueId y = cast(s, s.input({2, 3, 12, 10}), type);
+    y = s.op("Relu",
+             {s.op("Conv", {y, narrow_weight(s, {16, 3, 3, 3}, type), narrow_weight(s, {16}, type)})});
+    y = s.op("MaxPool", {y}, {{"kernel_shape", IntList{2, 2}}, {"strides", IntList{2, 2}}});
+    const ValueId z = s.op("Conv", {y, narrow_weight(s, {16, 16, 1, 1}, type)});
+    y = s.op("Mul", {s.op("Add", {y, z}), narrow_weight(s, {16, 1, 1}, type)});
+    s.output(cast(s, s.op("GlobalAveragePool", {y}), ir::DataType::Float));
+    expect_same_when_fused(s.graph, type == ir::DataType::Float16 ? 2e-3 : 1.6e-2);
+    channels_last(s.graph);
+    EXPECT_EQ(moves_of_layout(s.graph), 1) << ops_of(s.graph);
+    EXPECT_NE(ops_of(s.graph).find("podium.Convolution"), std::string::npos);
+  }
+}
+
+TEST(ChannelsLast, MakesFloatsOfNarrowOnesOnceForAllThatReadThem) {
+  Sketch s;
+  const ValueId x = cast(s, s.input({1, 8, 6, 6}), ir::DataType::Float16);
+  for (int i = 0; i < 2; ++i)
+    s.output(cast(s, s.op("Conv", {x, narrow_weight(s, {4, 8, 1, 1}, ir::DataType::Float16)}),
+                  ir::DataType::Float));
+  expect_same_when_fused(s.graph, 2e-3);
+  channels_last(s.graph);
+  const auto to_float = [](const ir::Op& op) {
+    return op.is("Cast") &&
+           ir::attribute<std::int64_t>(op, "to") == std::int64_t{static_cast<int>(ir::DataType::Float)};
+  };
+  EXPECT_EQ(std::ranges::count_if(s.graph.ops, to_float), 3) << ops_of(s.graph);
+}
+
 TEST(ChannelsLast, QuantizesInTheSameLayout) {
   Sketch s;
   const ValueId y = s.op("Conv", {s.input({1, 3, 6, 5}), s.weight({8, 3, 1, 1})});
@@ -340,12 +391,7 @@ TEST(ChannelsLast, QuantizesInTheSameLayout) {
   s.output(s.op("Conv", {x, s.weight({4, 8, 1, 1})}));
   expect_same_when_fused(s.graph, 0.05);  // a number between two quantized ones goes either way
   channels_last(s.graph);
-  EXPECT_EQ(std::ranges::count_if(s.graph.ops,
-                                  [](const ir::Op& op) {
-                                    return op.is("ToChannelsLast", "podium") ||
-                                           op.is("ToChannelsFirst", "podium");
-                                  }),
-            2);
+  EXPECT_EQ(moves_of_layout(s.graph), 2) << ops_of(s.graph);
 }
 
 TEST(ChannelsLast, JoinsChannels) {
