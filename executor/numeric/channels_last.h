@@ -21,10 +21,11 @@ bool keeps_layout(const ir::Graph& graph, const ir::Op& op);
 
 /// Float convolutions with constant weights become `podium.Convolution`, those of quantised numbers
 /// `podium.ByteConvolution` (fuse_bytes.h), transposed ones without overlap `podium.Patches` and pools
-/// `podium.Pool`, of float16 and bfloat16 between Casts; elementwise ops, quantizing, Concat, Split, Slice,
-/// Pad, Resize and BatchNormalization between them run on the same layout. `podium.ToChannelsLast` and
-/// `podium.ToChannelsFirst` (or `podium.View` where no byte moves) stand only at the borders, except for the
-/// inputs and outputs that `layouts` marks as channels-last. True when the graph changed.
+/// `podium.Pool`, between Casts where they are of float16 or bfloat16; elementwise ops, quantizing, Concat,
+/// Split, Slice, Pad, Resize and BatchNormalization between them run on the same layout.
+/// `podium.ToChannelsLast` and `podium.ToChannelsFirst` (or `podium.View` where no byte moves) stand only at
+/// the borders, except for the inputs and outputs that `layouts` marks as channels-last. True when the graph
+/// changed.
 bool channels_last(ir::Graph& graph, const Layouts& layouts = {});
 
 }  // namespace podium::numeric
