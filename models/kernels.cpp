@@ -1,5 +1,5 @@
-// Single kernels, as machines are measured by them: products, of floats or of quantised numbers, convolutions,
-// what goes element by element or row by row, attention, and a weight that replicas exchange.
+// Single kernels, as machines are measured by them: products, of floats or of quantised numbers,
+// convolutions, what goes element by element or row by row, attention, and a weight that replicas exchange.
 #include "ir/error.h"
 #include "models/families.h"
 #include "models/recipe.h"
@@ -13,7 +13,7 @@ using ir::ValueId;
 // Bytes and what they stand for, as tools that quantise networks write them.
 BuiltModel product_of_bytes(const Recipe& recipe) {
   if (recipe.number("batch") != 1)
-    throw Error("product: batch {} found, 1 needed with operands=byte", recipe.number("batch"));
+    throw Error("parameter batch: {} found, 1 needed with operands=byte", recipe.number("batch"));
   Net net(recipe);
   const std::int64_t inner = recipe.number("inner");
   const std::int64_t columns = recipe.number("columns");
@@ -33,6 +33,8 @@ BuiltModel product_of_bytes(const Recipe& recipe) {
 // [rows, inner] x [inner, columns], `batch` of them.
 BuiltModel product(const Recipe& recipe) {
   if (recipe.is("operands", "byte")) return product_of_bytes(recipe);
+  if (!recipe.is("operands", "float"))
+    throw Error("parameter operands: '{}' found, float or byte needed", recipe.word("operands"));
   Net net(recipe);
   const std::int64_t batch = recipe.number("batch");
   const std::int64_t inner = recipe.number("inner");

@@ -348,6 +348,8 @@ TEST(Catalog, RefusesSizesThatDoNotFit) {
   EXPECT_THROW(build("llama", {{"head", "none"}, {"layers", "1"}, {"weights", "none"}}), Error);
   EXPECT_THROW(build("gpt2", {{"kv_heads", "5"}}), Error);
   EXPECT_THROW(build("moe", {{"top", "9"}, {"weights", "none"}}), Error);
+  EXPECT_THROW(build("product", {{"operands", "int4"}}), Error);
+  EXPECT_THROW(build("product", {{"operands", "byte"}, {"batch", "2"}}), Error);
   EXPECT_THROW(build("moe", {{"routing", "none"}, {"weights", "none"}}), Error);
   EXPECT_THROW(build("mnist-mlp", {{"batch", "0"}}), Error);
 }
