@@ -258,8 +258,7 @@ Costs count_bytes(const ir::Graph& graph) {
   for (ir::ValueId id : graph.value_ids()) {
     const Span& span = spans[id];
     if (span.first == kNoOp) continue;
-    const std::int64_t bytes =
-        graph[id].constant ? ir::stored_bytes(*graph[id].constant) : ir::packed_bytes(graph[id].type);
+    const std::int64_t bytes = ir::stored_bytes(graph[id]);
     if (is_known(graph[id])) {
       costs.weight_bytes[span.first] += bytes;
       if (span.is_shared()) costs.shared.emplace(id, SharedWeight{bytes});

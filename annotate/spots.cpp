@@ -20,8 +20,7 @@ bool is_earlier(const Spot& a, const Spot& b) {
 }
 
 std::int64_t weight_bytes(const ir::Value& value) {
-  if (value.constant) return ir::stored_bytes(*value.constant);
-  return value.data_left_out ? ir::packed_bytes(value.type) : 0;
+  return value.constant || value.data_left_out ? ir::stored_bytes(value) : 0;
 }
 
 // Each phase gets the same share of the weights (of the ops when there are none). A weight counts at its

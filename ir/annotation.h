@@ -23,7 +23,8 @@ inline constexpr std::string_view kRecompute = "__recompute_output_in_backward_p
 /// Of ops that cut, add up or join what devices move of a cut tensor: the number of that movement.
 inline constexpr std::string_view kMovement = "__movement";
 
-/// Of products in floats whose operands are whole numbers of 8 bits: machines that multiply bytes give the same.
+/// Of products in floats whose operands are whole numbers of 8 bits: machines that multiply bytes give the
+/// same.
 inline constexpr std::string_view kMultipliesBytes = "__multiplies_bytes";
 
 /// Of ops whose results come with the program, before the first step: synthetic data.

@@ -72,6 +72,10 @@ std::int64_t stored_bytes(const Tensor& constant) {
   return std::min<std::int64_t>(own, std::llround(of_whole * static_cast<double>(stored_bytes(whole))));
 }
 
+std::int64_t stored_bytes(const Value& value) {
+  return value.constant ? stored_bytes(*value.constant) : packed_bytes(value.type);
+}
+
 double stored_share(const Tensor& constant) {
   if (!constant.defined()) return 1;
   const auto own = static_cast<double>(packed_bytes(constant.type_and_dims()));

@@ -31,7 +31,9 @@ const KnownOp* made_by(const Tensor& tensor);
 /// narrow numbers and their scales, also of a part of it, or in another shape or order. Small ones count as
 /// what they are.
 std::int64_t stored_bytes(const Tensor& constant);
-/// The same, divided by the bytes of its type; 1 for a tensor without data.
+/// Of any value; without data, the bytes of its type.
+std::int64_t stored_bytes(const Value& value);
+/// Of a constant, divided by the bytes of its type; 1 for a tensor without data.
 double stored_share(const Tensor& constant);
 
 }  // namespace podium::ir

@@ -14,11 +14,6 @@ struct Layouts {
   std::vector<bool> outputs = {};
 };
 
-/// A convolution, or a transposed one, that the pass puts on channels-last memory.
-bool is_convolution(const ir::Graph& graph, const ir::Op& op);
-/// Whether the op gives a channels-last tensor when its inputs, apart from constants, are channels-last.
-bool keeps_layout(const ir::Graph& graph, const ir::Op& op);
-
 /// Float convolutions with constant weights become `podium.Convolution`, those of quantised numbers
 /// `podium.ByteConvolution` (fuse_bytes.h), transposed ones without overlap `podium.Patches` and pools
 /// `podium.Pool`, between Casts where they are of float16 or bfloat16; elementwise ops, quantizing, Concat,

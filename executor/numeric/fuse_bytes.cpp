@@ -10,8 +10,11 @@
 #include <limits>
 
 #include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/gemm.h"
+#include "executor/numeric/fuse_post_ops.h"
 #include "ir/late_tensor.h"
+#include "ir/passes/whole_products.h"
 
 namespace podium::numeric {
 
@@ -41,11 +44,6 @@ std::optional<Tensor> narrowed(const ir::Dims& dims, const Numbers& number) {
   return bytes;
 }
 
-bool are_ones(const Tensor& scale) {
-  return scale.type() == DataType::Float &&
-         std::ranges::all_of(scale.values<float>(), [](float one) { return one == 1; });
-}
-
 bool are_zeros(const Tensor& numbers) {
   const auto* bytes = static_cast<const std::byte*>(numbers.raw());
   return std::all_of(bytes, bytes + numbers.bytes(), [](std::byte one) { return one == std::byte{0}; });
@@ -53,7 +51,7 @@ bool are_zeros(const Tensor& numbers) {
 
 std::optional<Tensor> as_bytes(const Tensor& weights) {
   const ir::KnownOp* made = ir::made_by(weights);
-  if (made != nullptr && made->op.is("DequantizeLinear") && are_ones(made->inputs[1])) {
+  if (made != nullptr && made->op.is("DequantizeLinear") && ir::are_ones(made->inputs[1])) {
     const Tensor& bytes = made->inputs[0];
     const bool is_shifted =
         made->inputs.size() > 2 && made->inputs[2].defined() && !are_zeros(made->inputs[2]);
@@ -63,21 +61,16 @@ std::optional<Tensor> as_bytes(const Tensor& weights) {
   return narrowed(weights.dims(), [&](std::size_t i) { return numbers[i]; });
 }
 
-int byte_at(const Tensor& bytes, std::int64_t i) {
-  return bytes.type() == DataType::Int8 ? int{bytes.data<std::int8_t>()[i]}
-                                        : int{bytes.data<std::uint8_t>()[i]};
-}
-
 // Bytes without their zero point, which is one for all or one for each channel of the output.
 std::optional<Tensor> as_bytes(const Tensor& weights, const Tensor& zero) {
   if (weights.type() == DataType::Int8 && are_zeros(zero)) return weights;
+  const Tensor floats = kernels::as_float(weights);
+  const Tensor zeros = kernels::as_float(zero);
   const std::int64_t of_channel = weights.size() / weights.dim(0);
   return narrowed(weights.dims(), [&](std::size_t i) {
-    return byte_at(weights, i) - byte_at(zero, zero.size() == 1 ? 0 : i / of_channel);
+    return floats.data<float>()[i] - zeros.data<float>()[zero.size() == 1 ? 0 : i / of_channel];
   });
 }
-
-bool has_input(const Op& op, std::size_t i) { return i < op.inputs.size() && op.inputs[i].valid(); }
 
 bool is_one_number(const Rewriter& rewriter, ValueId id) {
   const Tensor* constant = rewriter.constant(id);
@@ -111,19 +104,10 @@ std::optional<Op> with_factors(Rewriter& rewriter, const Op& product, OpId reade
 }
 
 std::optional<Op> with_clamp(const Rewriter& rewriter, const Op& product, const Op& next) {
-  if (next_input(product) >= kScaleOfY) return std::nullopt;
+  const auto clamp = activation_of(rewriter, next);
+  if (!clamp || next_input(product) >= kScaleOfY) return std::nullopt;
   Op fused = product;
-  ir::set_attribute(fused, "activation", std::string(next.spec->name));
-  if (next.is("Relu")) return fused;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const auto bound = [&](std::size_t i, float without) {
-    return has_input(next, i) ? rewriter.number(next.inputs[i]) : std::optional<double>(without);
-  };
-  const auto low = bound(1, -kInfinity);
-  const auto high = bound(2, kInfinity);
-  if (!low || !high || *low > *high) return std::nullopt;
-  ir::set_attribute(fused, "alpha", static_cast<float>(*low));
-  ir::set_attribute(fused, "beta", static_cast<float>(*high));
+  set_activation(fused, *clamp);
   return fused;
 }
 
@@ -148,7 +132,7 @@ std::optional<Op> with_quantizing(Rewriter& rewriter, const Op& product, const O
   return fused;
 }
 
-void absorb_reader(Rewriter& rewriter, OpId id) {
+void take_in_reader(Rewriter& rewriter, OpId id) {
   Op product = rewriter.op(id);
   const OpId reader = rewriter.only_reader(product.outputs[0]);
   if (!reader.valid()) return;
@@ -190,7 +174,7 @@ std::optional<std::vector<ValueId>> whole_operands(Rewriter& rewriter, const Op&
   const DataType type = rewriter.type(dequantize.inputs[0]).element;
   const Tensor* scale = rewriter.constant(dequantize.inputs[1]);
   const bool is_shifted = has_input(dequantize, 2);
-  if ((type != DataType::Int8 && type != DataType::Uint8) || scale == nullptr || !are_ones(*scale) ||
+  if ((type != DataType::Int8 && type != DataType::Uint8) || scale == nullptr || !ir::are_ones(*scale) ||
       (is_shifted && !is_one_number(rewriter, dequantize.inputs[2])))
     return std::nullopt;
   const ir::Dims& y = rewriter.type(op.outputs[0]).dims;
@@ -272,7 +256,7 @@ bool fuse_bytes(ir::Graph& graph) {
   for (OpId id : rewriter.op_ids()) {
     const bool is_product =
         rewriter.op(id).is("ByteConvolution", "podium") || rewriter.op(id).is("ByteMatMul", "podium");
-    if (rewriter.is_alive(id) && is_product) absorb_reader(rewriter, id);
+    if (rewriter.is_alive(id) && is_product) take_in_reader(rewriter, id);
   }
   return rewriter.finish();
 }

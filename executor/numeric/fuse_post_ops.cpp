@@ -13,18 +13,14 @@ using ir::ValueId;
 
 namespace {
 
-struct Activation {
-  std::string name;
-  float alpha = 0;
-  float beta = 0;
-};
-
 std::optional<float> bound(const Rewriter& rewriter, const Op& clip, std::size_t i, float without) {
-  if (i >= clip.inputs.size() || !clip.inputs[i].valid()) return without;
+  if (!has_input(clip, i)) return without;
   const auto number = rewriter.number(clip.inputs[i]);
   if (!number) return std::nullopt;
   return static_cast<float>(*number);
 }
+
+}  // namespace
 
 std::optional<Activation> activation_of(const Rewriter& rewriter, const Op& op) {
   constexpr std::array<std::string_view, 5> kPlain{"Relu", "Sigmoid", "Tanh", "HardSwish", "Mish"};
@@ -44,9 +40,15 @@ std::optional<Activation> activation_of(const Rewriter& rewriter, const Op& op) 
   return Activation{"Clip", *low, *high};
 }
 
-bool is_product(const Op& op) { return op.is("Convolution", "podium") || op.is("MatMul", "podium"); }
+void set_activation(Op& fused, const Activation& activation) {
+  ir::set_attribute(fused, "activation", activation.name);
+  ir::set_attribute(fused, "alpha", activation.alpha);
+  ir::set_attribute(fused, "beta", activation.beta);
+}
 
-bool has_input(const Op& op, std::size_t i) { return i < op.inputs.size() && op.inputs[i].valid(); }
+namespace {
+
+bool is_product(const Op& op) { return op.is("Convolution", "podium") || op.is("MatMul", "podium"); }
 
 // The product with the Add that reads it; nullopt when the other addend fits neither as bias nor as residual.
 std::optional<Op> with_addend(Rewriter& rewriter, const Op& product, OpId add) {
@@ -78,9 +80,7 @@ void absorb_reader(Rewriter& rewriter, OpId id) {
     fused = with_addend(rewriter, product, reader);
   } else if (const auto activation = activation_of(rewriter, next)) {
     fused = product;
-    ir::set_attribute(*fused, "activation", activation->name);
-    ir::set_attribute(*fused, "alpha", activation->alpha);
-    ir::set_attribute(*fused, "beta", activation->beta);
+    set_activation(*fused, *activation);
   }
   if (!fused) return;
   fused->outputs = rewriter.op(reader).outputs;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "executor/numeric/layout_rules.h"
 #include "ir/disjoint_sets.h"
 
 namespace podium::numeric {

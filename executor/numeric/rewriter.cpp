@@ -164,6 +164,8 @@ void infer_types(ir::Graph& graph, const Op& op) {
   }
 }
 
+bool has_input(const Op& op, std::size_t i) { return i < op.inputs.size() && op.inputs[i].valid(); }
+
 bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count) {
   const ir::Tensor* tensor = rewriter.constant(id);
   return tensor != nullptr && tensor->size() == count && tensor->rank() >= 1 &&

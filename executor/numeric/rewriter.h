@@ -79,6 +79,9 @@ ir::Op op_over(const ir::Graph& graph, std::string_view name, std::vector<ir::Op
 /// Sets the types of the op's outputs from its row's inference.
 void infer_types(ir::Graph& graph, const ir::Op& op);
 
+/// Whether an input is there, not left out.
+bool has_input(const ir::Op& op, std::size_t i);
+
 /// The value is a constant of `count` elements along its last axis.
 bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count);
 

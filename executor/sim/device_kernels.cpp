@@ -23,6 +23,7 @@
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
 #include "ir/error.h"
+#include "ir/passes/whole_products.h"
 #include "ir/training.h"
 #include "ir/work.h"
 
@@ -36,10 +37,8 @@ bool is_known(const ir::Type& type) { return type.is_tensor() && type.is_static(
 
 // Makes floats of the bytes that a product of bytes reads as they are.
 bool makes_whole_numbers(const ir::Graph& graph, const Op& op) {
-  if (!op.is("DequantizeLinear") || !graph.is_constant(op.inputs[1])) return false;
-  const ir::Tensor& scale = *graph[op.inputs[1]].constant;
-  return scale.type() == ir::DataType::Float &&
-         std::ranges::all_of(scale.values<float>(), [](float one) { return one == 1; });
+  return op.is("DequantizeLinear") && graph.is_constant(op.inputs[1]) &&
+         ir::are_ones(*graph[op.inputs[1]].constant);
 }
 
 bool is_quantizing(const ir::Graph& graph, const Op& op) {

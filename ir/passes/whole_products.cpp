@@ -96,10 +96,7 @@ class Rewrite {
   bool has_scale(const Op& x, const Op& w) const {
     const DataType type = constant(w, 0)->type();
     if (!is_integer(type) || storage_bytes(type) != 1) return false;
-    const auto is_one = [](float scale) { return scale == 1; };
-    const auto of_weights = constant(w, 1)->values<float>();
-    return !is_one(constant(x, 1)->data<float>()[0]) ||
-           !std::all_of(of_weights.begin(), of_weights.end(), is_one);
+    return !are_ones(*constant(x, 1)) || !are_ones(*constant(w, 1));
   }
 
   // Nothing where the op has to stay as it is.
@@ -160,6 +157,11 @@ class Rewrite {
 };
 
 }  // namespace
+
+bool are_ones(const Tensor& scales) {
+  return scales.type() == DataType::Float &&
+         std::ranges::all_of(scales.values<float>(), [](float one) { return one == 1; });
+}
 
 bool multiply_whole_numbers(Graph& graph) {
   const bool has_any = std::ranges::any_of(graph.ops, [](const Op& op) { return op.is("DequantizeLinear"); });

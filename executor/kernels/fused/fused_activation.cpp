@@ -49,11 +49,15 @@ std::optional<Clamp> clamp_of(const ir::TypedOp& op) {
 void Clamp::apply(Tensor& y) const {
   float* const numbers = y.data<float>();
   parallel_ranges(y.size(), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float raised = numbers[i] < low ? low : numbers[i];
-      numbers[i] = raised > high ? high : raised;
-    }
+    apply(std::span(numbers + begin, numbers + end));
   });
+}
+
+void Clamp::apply(std::span<float> numbers) const {
+  for (float& number : numbers) {
+    const float raised = number < low ? low : number;
+    number = raised > high ? high : raised;
+  }
 }
 
 bool Clamp::apply_to_finite(std::span<float> numbers) const {

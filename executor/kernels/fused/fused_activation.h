@@ -16,6 +16,7 @@ struct Clamp {
   float high = 0;
 
   void apply(Tensor& y) const;
+  void apply(std::span<float> numbers) const;
   /// The same, and whether all numbers were finite before.
   bool apply_to_finite(std::span<float> numbers) const;
   /// oneDNN's own, which gives a bound for NaN.

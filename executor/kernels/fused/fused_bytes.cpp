@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/fused/fused_conv.h"
@@ -112,12 +113,7 @@ class Finish {
       scale_and_shift(sums + at, count, place, piece.data() + (at - first));
     });
     const std::int64_t count = last - first;
-    if (clamp_) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const float raised = piece[i] < clamp_->low ? clamp_->low : piece[i];
-        piece[i] = raised > clamp_->high ? clamp_->high : raised;
-      }
-    }
+    if (clamp_) clamp_->apply(std::span(piece.data(), count));
     use(piece.data(), count);
   }
 
