@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/conv_planes.h"
 #include "executor/kernels/conv_pointwise.h"
 #include "executor/kernels/conv_rows.h"
 #include "executor/kernels/tools/dispatch.h"
@@ -110,6 +111,7 @@ void convolve_transposed(const ColumnConv& conv, const ConvData<T>& data) {
 
 std::optional<FloatConv> make_float_conv(const ConvShape& shape, bool has_bias, const Tensor* weights) {
   if (ir::pays_by_rows(shape)) return make_row_conv(shape);
+  if (ir::pays_by_planes(shape)) return make_plane_conv(shape);
   const bool joins = pays_to_join_images(shape);
   if (!joins && !skips(shape)) return make_library_conv(shape, has_bias, weights);
   auto dense =

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/conv_planes.h"
 #include "executor/kernels/conv_pointwise.h"
 #include "executor/kernels/conv_rows.h"
 #include "executor/kernels/gradient_ops.h"
@@ -106,7 +107,9 @@ void run_piece(const WeightGradient& op, const T* x, const T* flow, T* weights, 
 PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape) {
   if (context.element(0) != DataType::Float) return {};
   std::optional<FloatWeightGradient> gradient;
-  if (pays_to_join_images(shape)) {
+  if (ir::pays_by_planes(shape)) {
+    gradient = make_plane_weight_gradient(shape);
+  } else if (pays_to_join_images(shape)) {
     gradient = make_joined_weight_gradient(shape);
   } else if (skips(shape)) {
     gradient = make_library_weight_gradient(without_skipped(shape));

@@ -10,11 +10,11 @@
 #include "executor/kernels/conv_rows.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 #include <utility>
 
+#include "executor/kernels/row_vectors.h"
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/winograd.h"
@@ -24,47 +24,9 @@ namespace podium::kernels {
 namespace {
 
 using ir::kRowLanes;
-typedef float RowVector __attribute__((vector_size(kRowLanes * sizeof(float))));
-typedef std::int32_t RowMask __attribute__((vector_size(kRowLanes * sizeof(float))));
 
-// Accumulators of a tile: registers without those for X and a weight.
-#ifdef __AVX512VL__
-constexpr int kAccumulators = 20;
-#else
-constexpr int kAccumulators = 12;
-#endif
 constexpr int kMostChannelsAtOnce = 5;
 constexpr int kMostTapsAtOnce = 5;
-
-RowVector load_row(const float* from) {
-  RowVector vector;
-  std::memcpy(&vector, from, sizeof vector);
-  return vector;
-}
-
-RowVector all_lanes(float number) {
-  return RowVector{number, number, number, number, number, number, number, number};
-}
-
-// Calls `use` with std::integral_constant<int, number>, a number from 1 to kMost.
-template <class Use, int... kBelow>
-void with_constant(std::int64_t number, const Use& use, std::integer_sequence<int, kBelow...> /*kMost*/) {
-  (void)((number == kBelow + 1 && (use(std::integral_constant<int, kBelow + 1>()), true)) || ...);
-}
-template <int kMost, class Use>
-void with_constant(std::int64_t number, const Use& use) {
-  with_constant(number, use, std::make_integer_sequence<int, kMost>());
-}
-
-// Channels in tiles of as many as a tile has registers for, or one fewer.
-struct ChannelTiles {
-  std::int64_t channels = 1;
-  std::int64_t at_once = 1;
-
-  std::int64_t count() const { return (channels + at_once - 1) / at_once; }
-  std::int64_t first(std::int64_t tile) const { return channels * tile / count(); }
-  std::int64_t size(std::int64_t tile) const { return first(tile + 1) - first(tile); }
-};
 
 // One axis of a window that goes from X to Y at these steps.
 struct RowAxis {
@@ -141,12 +103,6 @@ RowInput input_of(const ConvShape& shape) {
           .images = shape.batch};
 }
 
-// Where a vector of results lies in a channel of Y, and what its first tap sees in one of X.
-struct RowPlace {
-  std::int64_t to = 0;
-  std::int64_t from = 0;
-};
-
 struct RowTap {
   std::int64_t from = 0;    // in the image of X
   std::int64_t weight = 0;  // in the weights of channel 0 of Y
@@ -161,7 +117,7 @@ struct RowConv {
   std::vector<RowTap> taps = {};
   std::size_t packed_offset = 0;
 
-  ChannelTiles tiles() const { return {out_channels, kMostChannelsAtOnce}; }
+  EvenTiles tiles() const { return {out_channels, kMostChannelsAtOnce}; }
 
   void pack(const float* weights, float* packed) const;
   void run(const float* from, const float* weights, const float* bias, float* y, std::byte* scratch) const;
@@ -220,7 +176,7 @@ void convolve_places(const RowConv& conv, const TileData& data, const RowPlace* 
 // The last places are done with some that are done already.
 template <int kChannels>
 void convolve_channels(const RowConv& conv, const TileData& data) {
-  constexpr int kPlaces = std::min(kAccumulators / kChannels, 8);
+  constexpr int kPlaces = std::min(kRowAccumulators / kChannels, 8);
   const std::int64_t count = std::ssize(conv.places);
   if (count < kPlaces) {
     for (const RowPlace& place : conv.places) convolve_places<kChannels, 1>(conv, data, &place);
@@ -236,7 +192,7 @@ void RowConv::run(const float* from, const float* weights, const float* bias, fl
   pack(weights, packed);
   const float* const brought = x.brought(from, scratch);
   const std::int64_t depth = std::ssize(taps);
-  const ChannelTiles of_y = tiles();
+  const EvenTiles of_y = tiles();
   const std::int64_t cost = out_channels * out_size * depth / of_y.count();
   parallel_ranges(x.images * of_y.count(), cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
@@ -284,9 +240,9 @@ struct RowGradient {
   std::int64_t out_channels = 1;
 
   std::int64_t out_size() const { return x.height.output * x.width.output; }
-  ChannelTiles tiles() const {
+  EvenTiles tiles() const {
     const std::int64_t taps = std::min<std::int64_t>(x.width.kernel, kMostTapsAtOnce);
-    return {out_channels, std::min<std::int64_t>(kAccumulators / taps, kMostChannelsAtOnce)};
+    return {out_channels, std::min<std::int64_t>(kRowAccumulators / taps, kMostChannelsAtOnce)};
   }
   void run(const float* from, const float* flow, float* weights, std::byte* scratch) const;
 };
@@ -310,8 +266,7 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
     for (int t = 0; t < kTaps; ++t) seen[t] = load_row(x + t * dilation);
 #pragma GCC unroll 8
     for (int c = 0; c < kChannels; ++c) {
-      const RowVector flowing =
-          reinterpret_cast<RowVector>(reinterpret_cast<RowMask>(load_row(flow + c * channel)) & counted);
+      const RowVector flowing = only(counted, load_row(flow + c * channel));
 #pragma GCC unroll 8
       for (int t = 0; t < kTaps; ++t) sums[c][t] += flowing * seen[t];
     }
@@ -336,9 +291,7 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
   for (int c = 0; c < kChannels; ++c) {
 #pragma GCC unroll 8
     for (int t = 0; t < kTaps; ++t) {
-      float sum = 0;
-      for (std::int64_t lane = 0; lane < kRowLanes; ++lane) sum += sums[c][t][lane];
-      data.weights[c * depth + t] = sum;
+      data.weights[c * depth + t] = sum_of_lanes(sums[c][t]);
     }
   }
 }
@@ -347,7 +300,7 @@ void RowGradient::run(const float* from, const float* flow, float* weights, std:
   const float* const brought = x.brought(from, scratch);
   const std::int64_t rows = x.channels * x.height.kernel;  // of the window, over all channels of X
   const std::int64_t taps = x.width.kernel;
-  const ChannelTiles of_y = tiles();
+  const EvenTiles of_y = tiles();
   const std::int64_t cost = x.images * out_size() * taps * of_y.at_once;
   parallel_ranges(of_y.count() * rows, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {

@@ -102,4 +102,12 @@ bool pays_by_rows_among_channels_last(const ConvShape& shape) {
   return costs.rows + kMove * moved < costs.library;
 }
 
+bool pays_by_planes(const ConvShape& shape) {
+  const Window& window = shape.window;
+  const std::int64_t numbers = shape.batch * shape.kernel_size * shape.in_size * shape.out_size;
+  const bool is_padded = std::ranges::all_of(window.pads_begin, [](std::int64_t pad) { return pad >= 0; });
+  return numbers > 0 && shape.group > 1 && shape.in_channels == 1 && shape.out_channels == 1 &&
+         window.rank() >= 1 && window.rank() <= 3 && (is_padded || shape.transposed);
+}
+
 }  // namespace podium::ir

@@ -32,4 +32,8 @@ bool pays_by_rows(const ConvShape& shape);
 /// Whether it is also where tensors around it lie channels-last, so that X and Y are moved.
 bool pays_by_rows_among_channels_last(const ConvShape& shape);
 
+/// Whether a depthwise convolution of tensors as ONNX has them, a transposed one, or the gradient of its weights
+/// is computed plane by plane.
+bool pays_by_planes(const ConvShape& shape);
+
 }  // namespace podium::ir

@@ -20,7 +20,7 @@ struct ConvCall {
   ir::Tensor run_in_doubles() const;
 };
 
-/// The attributes of a window in two dimensions.
+/// The attributes of a window; the dilations are those of one in two dimensions.
 std::vector<ir::Attribute> window_attributes(const ir::IntList& kernel, const ir::IntList& strides,
                                              const ir::IntList& pads, const ir::IntList& dilations = {1, 1});
 

@@ -153,8 +153,8 @@ TEST(QLinearMatMul, ScalesEachColumnAndSaturates) {
 }
 
 // One op on constants, for what the text of a graph cannot say and for weights that a kernel packs.
-ir::Datum run_op(const std::string& type, const std::vector<ir::Datum>& inputs,
-                 std::vector<ir::Attribute> attributes = {}) {
+ir::Datum run_node(const std::string& type, const std::vector<ir::Datum>& inputs,
+                   std::vector<ir::Attribute> attributes = {}) {
   ir::Graph graph;
   ir::Builder builder(graph);
   std::vector<ir::ValueId> ids;
@@ -192,7 +192,7 @@ void expect_packed_weights_give_the_definition(const ir::Dims& of_a, const ir::D
       expected.push_back(sum);
     }
   }
-  EXPECT_EQ(values<std::int32_t>(run_op("MatMulInteger", {a, b, zero_a, zero_b})), expected);
+  EXPECT_EQ(values<std::int32_t>(run_node("MatMulInteger", {a, b, zero_a, zero_b})), expected);
 }
 
 TEST(MatMulInteger, PacksConstantWeightsOfEitherSignWithAnyZeroPoints) {
@@ -207,7 +207,7 @@ TEST(MatMulInteger, PacksConstantWeightsOfEitherSignWithAnyZeroPoints) {
   with_zeros({2, 3, 1}, {1, 1});
   const ir::Datum a = bytes<std::uint8_t>({2, 4}, 9);
   const ir::Datum b = bytes<std::uint8_t>({4, 3}, 5);
-  EXPECT_EQ(values<std::int32_t>(run_op("MatMulInteger", {a, b})),
+  EXPECT_EQ(values<std::int32_t>(run_node("MatMulInteger", {a, b})),
             values<std::int32_t>(run_text(
                 "g (uint8[2,4] a, uint8[4,3] b) => (int32[2,3] y) { y = MatMulInteger(a, b) }", {a, b})[0]));
 }
@@ -216,9 +216,9 @@ TEST(QLinearMatMul, ComputesSmallFloats) {
   using F8 = ir::Float8E4M3FN;
   const auto one = [](float value) { return tensor<F8>({}, {F8(value)}); };
   const ir::Datum y =
-      run_op("QLinearMatMul", {tensor<F8>({1, 2}, {F8(2), F8(3)}), tensor<float>({}, {2}), one(1),
-                               tensor<F8>({2, 1}, {F8(4), F8(1)}), tensor<float>({}, {1}), one(0),
-                               tensor<float>({}, {4}), one(1)});
+      run_node("QLinearMatMul", {tensor<F8>({1, 2}, {F8(2), F8(3)}), tensor<float>({}, {2}), one(1),
+                                 tensor<F8>({2, 1}, {F8(4), F8(1)}), tensor<float>({}, {1}), one(0),
+                                 tensor<float>({}, {4}), one(1)});
   EXPECT_THAT(floats<F8>(y), ElementsAre(4));  // ((2-1)*4 + (3-1)*1) * 2 / 4 + 1
 }
 
@@ -253,7 +253,7 @@ TEST(Einsum, AlignsEllipsesOfDifferentRanks) {
 }
 
 std::vector<float> einsum(const std::string& equation, const std::vector<ir::Datum>& inputs) {
-  return floats<float>(run_op("Einsum", inputs, {{"equation", equation}}));
+  return floats<float>(run_node("Einsum", inputs, {{"equation", equation}}));
 }
 
 TEST(Einsum, ReadsDiagonalsTracesAndSums) {

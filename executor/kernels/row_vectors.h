@@ -1,0 +1,77 @@
+// What kernels with vectors along the rows of images share.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "ir/ops/conv_algorithm.h"
+
+namespace podium::kernels {
+
+typedef float RowVector __attribute__((vector_size(ir::kRowLanes * sizeof(float))));
+typedef std::int32_t RowMask __attribute__((vector_size(ir::kRowLanes * sizeof(float))));
+
+/// Vectors of sums that a tile keeps: registers without those for X and a weight.
+#ifdef __AVX512VL__
+inline constexpr int kRowAccumulators = 20;
+#else
+inline constexpr int kRowAccumulators = 12;
+#endif
+
+inline RowVector load_row(const float* from) {
+  RowVector vector;
+  std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+inline RowVector all_lanes(float number) {
+  return RowVector{number, number, number, number, number, number, number, number};
+}
+
+/// The first lanes, as many as `count`; all of them where it is larger.
+inline RowMask lanes_before(std::int64_t count) {
+  RowMask mask{};
+  for (std::int64_t lane = 0; lane < ir::kRowLanes; ++lane) mask[lane] = lane < count ? -1 : 0;
+  return mask;
+}
+
+/// Zeros in the lanes that the mask leaves out.
+inline RowVector only(RowMask mask, RowVector vector) {
+  return reinterpret_cast<RowVector>(reinterpret_cast<RowMask>(vector) & mask);
+}
+
+/// The sum of the lanes, first to last.
+inline float sum_of_lanes(RowVector vector) {
+  float sum = 0;
+  for (std::int64_t lane = 0; lane < ir::kRowLanes; ++lane) sum += vector[lane];
+  return sum;
+}
+
+/// Where a vector of results lies in what is written, and what its first tap sees in what is read.
+struct RowPlace {
+  std::int64_t to = 0;
+  std::int64_t from = 0;
+};
+
+template <class Use, int... kBelow>
+void with_constant(std::int64_t number, const Use& use, std::integer_sequence<int, kBelow...> /*kMost*/) {
+  (void)((number == kBelow + 1 && (use(std::integral_constant<int, kBelow + 1>()), true)) || ...);
+}
+/// Calls `use` with std::integral_constant<int, number>, a number from 1 to kMost.
+template <int kMost, class Use>
+void with_constant(std::int64_t number, const Use& use) {
+  with_constant(number, use, std::make_integer_sequence<int, kMost>());
+}
+
+/// Some things in as few tiles as hold `at_once` each, of sizes that differ by one at most.
+struct EvenTiles {
+  std::int64_t things = 1;
+  std::int64_t at_once = 1;
+
+  std::int64_t count() const { return (things + at_once - 1) / at_once; }
+  std::int64_t first(std::int64_t tile) const { return things * tile / count(); }
+  std::int64_t size(std::int64_t tile) const { return first(tile + 1) - first(tile); }
+};
+
+}  // namespace podium::kernels
