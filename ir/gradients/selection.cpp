@@ -10,6 +10,7 @@
 
 #include "ir/gradients/families.h"
 #include "ir/gradients/terms.h"
+#include "ir/ops/pad.h"
 #include "ir/ops/slice.h"
 
 namespace podium::ir {
@@ -143,15 +144,51 @@ void slice_gradient(GradientContext& context) {
   context.set(0, padded(context, pads));
 }
 
+// Of a Pad that adds constants, axis by axis, where they are known before the run.
+std::optional<std::vector<AxisPads>> known_pads(GradientContext& context) {
+  if (attribute<std::string>(context.op, "mode") != "constant") return std::nullopt;
+  const auto pads = known_ints(context, 1);
+  auto axes = known_ints(context, 3);
+  if (!pads || !axes) return std::nullopt;
+  const std::int64_t rank = context.rank(context.input(0));
+  if (!context.has_input(3)) {
+    axes->resize(rank);
+    std::iota(axes->begin(), axes->end(), std::int64_t{0});
+  }
+  return pads_of(*pads, *axes, rank);
+}
+
+// What flows to the elements that a Pad keeps: the padding is cut off, and what was cut off gets nothing.
+ValueId without_padding(GradientContext& context, const std::vector<AxisPads>& pads) {
+  const Dims dims = context.static_dims(context.input(0));
+  const auto rank = dims.size();
+  Dims starts(rank);
+  Dims ends(rank);
+  Dims back(2 * rank);
+  bool cuts = false;
+  for (std::size_t i = 0; i < rank; ++i) {
+    starts[i] = pads[i].begin;
+    ends[i] = pads[i].begin + dims[i];
+    back[i] = -pads[i].begin;
+    back[i + rank] = -pads[i].end;
+    cuts = cuts || pads[i].begin < 0 || pads[i].end < 0;
+  }
+  if (cuts) return padded(context, back);
+  return context.call("Slice", {flow_of(context), context.ints(starts), context.ints(ends)});
+}
+
 // The padding is cut off the gradient. An input element that padding repeated gets the sum over its copies.
 void pad_gradient(GradientContext& context) {
   const ValueId x = context.input(0);
+  const auto pads = known_pads(context);
+  if (pads && context.wants(0)) context.set(0, without_padding(context, *pads));
+  if (pads && !context.wants(2)) return;
   std::vector<ValueId> inputs = context.op.inputs;
   inputs[0] = positions(context, x, 1);
   if (inputs.size() > 2) inputs[2] = kNoValue;
   while (!inputs.back().valid()) inputs.pop_back();
   const ValueId origins = again(context, inputs);
-  if (context.wants(0)) {
+  if (context.wants(0) && !pads) {
     context.set(0, context.reshape_like(add_up(context, origins, element_count(context.static_dims(x))), x));
   }
   if (context.wants(2)) {

@@ -27,6 +27,16 @@ TEST(GiveWhatGradientsRead, GivesADropoutItsMask) {
   EXPECT_EQ(graph[graph.ops[0].outputs[1]].type, Type::tensor(DataType::Bool, {4, 3}));
 }
 
+// As by position would need a number for each element.
+TEST(Differentiate, CutsThePaddingOff) {
+  Graph graph = testing::graph_of(
+      "g (float[2, 3] x) => (y) <int64[2] pads = {1, 2}, int64[1] axes = {-1}> { y = Pad (x, pads, , axes) }");
+  const std::vector<ValueId> xs{graph.inputs[0]};
+  const std::vector<ValueId> gradients = differentiate(graph, graph.outputs[0], xs);
+  EXPECT_TRUE(graph.ops.back().is("Slice")) << print(graph);
+  EXPECT_EQ(graph.ops.back().outputs[0], gradients[0]);
+}
+
 TEST(Differentiate, TurnsNoLoopOverStepsThatHaveNoElements) {
   Graph graph = testing::graph_of(
       "g (float[4294967296, 0, 2] x, float[1, 15, 2] w, float[1, 15, 5] r) => (h) {"
