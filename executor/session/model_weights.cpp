@@ -1,6 +1,6 @@
-// The rule that tells weights from numbers of formulas among initializers without dimensions: by what they
+// The rules that tell weights from numbers of formulas. Initializers without dimensions are told by what they
 // are combined with, and by their names, for exporters store a learnable scalar under its parameter's name
-// and a number of a formula under one that they make up.
+// and a number of a formula under one that they make up. Others are told by who reads them.
 #include "executor/session/model_weights.h"
 
 #include <algorithm>
@@ -62,6 +62,12 @@ bool is_made_up(const std::string& name) {
   return false;
 }
 
+// Whether the input says how large results are, or which numbers stand for classes.
+bool is_setting(const ir::Op& op, std::size_t input) {
+  if (op.is("Resize")) return input == 1 || input == 2;
+  return op.is("OneHot") && input == 2;
+}
+
 bool combines(const ir::Op& op) {
   return op.is("Add") || op.is("Div") || op.is("Mul") || op.is("PRelu") || op.is("Sub");
 }
@@ -83,14 +89,29 @@ class Dependence {
     return std::any_of(readers_[scalar].begin(), readers_[scalar].end(), [&](ir::OpId reader) {
       const ir::Op& op = graph_[reader];
       if (combines(op) && scales_many(op)) return true;
-      const bool is_alone = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ir::ValueId id) {
-        return !id.valid() || id == scalar || graph_.is_constant(id);
-      });
-      return is_alone && !op.outputs.empty() && meets_weights(op.outputs[0]);
+      return is_alone(op, scalar) && !op.outputs.empty() && meets_weights(op.outputs[0]);
+    });
+  }
+
+  // Whether all who read it, at once or after ops of its own, read it as a setting.
+  bool is_setting_alone(ir::ValueId number) const {
+    const std::vector<ir::OpId>& readers = readers_[number];
+    return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](ir::OpId reader) {
+      const ir::Op& op = graph_[reader];
+      bool is_read_so = true;
+      for (std::size_t i = 0; i < op.inputs.size(); ++i)
+        is_read_so = is_read_so && (op.inputs[i] != number || is_setting(op, i));
+      return is_read_so ||
+             (is_alone(op, number) && op.outputs.size() == 1 && is_setting_alone(op.outputs[0]));
     });
   }
 
  private:
+  bool is_alone(const ir::Op& op, ir::ValueId number) const {
+    return std::all_of(op.inputs.begin(), op.inputs.end(),
+                       [&](ir::ValueId id) { return !id.valid() || id == number || graph_.is_constant(id); });
+  }
+
   // What is multiplied with one number, a loss, is a factor that somebody has chosen.
   bool scales_many(const ir::Op& op) const {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ir::ValueId id) {
@@ -118,6 +139,11 @@ WeightChoice choose_weights(const importer::Model& model) {
   ir::Graph typed = graph;
   if (std::any_of(scalars.begin(), scalars.end(), has_a_name)) ir::infer(typed);
   const Dependence dependence(typed, weights);
+  std::erase_if(weights, [&](ir::ValueId id) {
+    if (!dependence.is_setting_alone(id)) return false;
+    choice.numbers.push_back(graph[id].name);
+    return true;
+  });
   for (ir::ValueId id : scalars) {
     if (has_a_name(id) && dependence.meets_weights(id)) {
       weights.push_back(id);

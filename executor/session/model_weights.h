@@ -15,13 +15,13 @@ bool is_weight(const ir::Value& value);
 /// What is trained where nobody has named it.
 struct WeightChoice {
   std::vector<std::string> weights;
-  std::vector<std::string> numbers;  ///< scalars that are taken for numbers of a formula
+  std::vector<std::string> numbers;  ///< what is taken for a number of a formula
 };
 
 /// The rule (semantics, section 10.1): initializers of floats are weights. One without dimensions is a weight
 /// where it is added to or multiplied with what depends on other weights and has
-/// dimensions itself, unless its name is one that
-/// exporters make up for numbers of formulas; or where there are no others.
+/// dimensions itself, unless its name is one that exporters make up for numbers of formulas; or where there are
+/// no others. One that is only read as the scales or the region of a Resize or as the values of a OneHot is none.
 WeightChoice choose_weights(const importer::Model& model);
 
 /// Those weights.

@@ -82,6 +82,7 @@ std::vector<std::string> trained_names(const importer::Model& model, const Train
     WeightChoice choice = choose_weights(model);
     trained.insert(choice.weights.begin(), choice.weights.end());
     numbers = std::move(choice.numbers);
+    if (trained.empty()) throw Error("the model has no initializer of floats that could be trained");
   }
   for (const std::string& glob : options.frozen) {
     for (const std::string& name : chosen(glob, all)) trained.erase(name);
@@ -96,10 +97,10 @@ std::vector<std::string> trained_names(const importer::Model& model, const Train
 
 void note_numbers(const std::vector<std::string>& numbers, Notes& notes) {
   if (numbers.empty()) return;
-  notes.push_back(fmt::format(
-      "{} initializers without dimensions are taken for numbers of formulas and not trained: {}{} "
-      "(to be named as weights where they are)",
-      numbers.size(), numbers[0], numbers.size() > 1 ? ", ..." : ""));
+  notes.push_back(
+      fmt::format("{} initializers are taken for numbers of formulas and not trained: {}{} "
+                  "(to be named as weights where they are)",
+                  numbers.size(), numbers[0], numbers.size() > 1 ? ", ..." : ""));
 }
 
 // Squares of gradients lie where float16 has no numbers, unless a loss scale lifts them.
