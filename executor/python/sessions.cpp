@@ -164,6 +164,7 @@ py::list Inference::run(const py::dict& feeds) {
 }
 
 void Inference::set_weights(const py::dict& values) {
+  check_can_run();
   const TensorsByName tensors = tensors_of(values);
   call(model_, &busy_, [&] { session_->set_weights(copies(tensors)); });
 }
@@ -204,14 +205,17 @@ std::int64_t Training::steps() {
 }
 
 py::dict Training::weights() {
+  check_can_run();
   return arrays_of(call(model_, &busy_, [&] { return copies(session().weights()); }));
 }
 
 py::dict Training::optimizer_state() {
+  check_can_run();
   return arrays_of(call(model_, &busy_, [&] { return copies(session().optimizer_state()); }));
 }
 
 void Training::set_weights(const py::dict& values) {
+  check_can_run();
   const TensorsByName tensors = tensors_of(values);
   call(model_, &busy_, [&] { session_->set_weights(copies(tensors)); });
 }
@@ -232,10 +236,12 @@ void Training::set_optimizer(const std::string& text, const std::vector<std::str
 }
 
 void Training::save(const std::string& path) {
+  check_can_run();
   call(model_, &busy_, [&] { session_->model_to_file(path); });
 }
 
 void Training::load(const std::string& path) {
+  check_can_run();
   call(model_, &busy_, [&] {
     TensorsByName known = session_->weights();
     known.merge(session_->optimizer_state());

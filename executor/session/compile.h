@@ -89,6 +89,11 @@ struct Compiled {
     if (described) return *described;
     return engine ? engine->program() : lowered;
   }
+  /// The engine. Error where there is none: nothing holds weights then.
+  numeric::Engine& running() const {
+    if (engine) return *engine;
+    throw Error("a session that only estimates, or does not fit, has no values of weights");
+  }
 };
 
 /// Lowers, clocks and prepares. Error for a placement that the device has no room for, and for an estimate of

@@ -167,7 +167,7 @@ void InferenceSession::set_weights(const TensorsByName& values) {
           name, fmt::join(updatable, "', '"));
     }
     if (!compiled.store.contains(name)) throw Error("'{}' is no weight", name);
-    compiled.store.set(*compiled.engine, name, value);
+    compiled.store.set(compiled.running(), name, value);
   }
 }
 

@@ -192,7 +192,7 @@ void TrainingSession::State::clock_late(std::map<std::string_view, ir::Datum>& g
 
 std::optional<std::string> TrainingSession::State::first_infinite() const {
   for (const NamedVariable& variable : compiled.variables) {
-    if (!is_finite(compiled.store.contents(*compiled.engine, variable.name))) return variable.name;
+    if (!is_finite(compiled.store.contents(compiled.running(), variable.name))) return variable.name;
   }
   return std::nullopt;
 }
@@ -200,7 +200,7 @@ std::optional<std::string> TrainingSession::State::first_infinite() const {
 TensorsByName TrainingSession::State::contents(ir::VariableKind kind, Retrieval retrieval) const {
   TensorsByName tensors;
   for (const std::string& name : names_of(compiled.variables, kind)) {
-    tensors[name] = compiled.store.contents(*compiled.engine, name, retrieval);
+    tensors[name] = compiled.store.contents(compiled.running(), name, retrieval);
   }
   return tensors;
 }
@@ -287,7 +287,7 @@ TensorsByName TrainingSession::weights(Retrieval retrieval) const {
 bool TrainingSession::copies_agree() const {
   const Compiled& compiled = state_->compiled;
   return std::ranges::all_of(compiled.variables, [&](const NamedVariable& variable) {
-    return compiled.store.copies_agree(*compiled.engine, variable.name);
+    return compiled.store.copies_agree(compiled.running(), variable.name);
   });
 }
 
@@ -306,7 +306,7 @@ void TrainingSession::set_weights(const TensorsByName& values) {
   for (const auto& [name, value] : values) {
     if (!state.compiled.store.contains(name))
       throw Error("'{}' is neither a trained weight nor optimizer state", name);
-    state.compiled.store.set(*state.compiled.engine, name, value);
+    state.compiled.store.set(state.compiled.running(), name, value);
   }
 }
 

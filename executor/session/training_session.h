@@ -67,6 +67,7 @@ class TrainingSession {
   std::int64_t steps() const;  ///< runs so far
 
   /// The trained weights as they are now, and the statistics that ops keep, by the names of the initializers.
+  /// Error, as of all below that get or set values, where the session cannot run.
   TensorsByName weights(Retrieval retrieval = Retrieval::OnePerGroup) const;
   /// Of weights(), what ops keep themselves. Each replica keeps its own; these are the first one's.
   TensorsByName statistics() const;

@@ -80,8 +80,7 @@ Sizes SizeSearch::all_of(std::int64_t size) const {
 }
 
 Attempt SizeSearch::attempt(const Sizes& sizes) const try {
-  importer::Model sized =
-      sizes == model_.info.open.assumed ? model_ : importer::with_sizes(model_, sizes);
+  importer::Model sized = sizes == model_.info.open.assumed ? model_ : importer::with_sizes(model_, sizes);
   optimize(sized);
   return look_for_empty_values(sized.graph);
 } catch (const Error& error) {

@@ -36,6 +36,14 @@ class Trains(unittest.TestCase):
         np.testing.assert_allclose(trained.weights()["w1"], w1, atol=1e-6)
         np.testing.assert_allclose(trained.weights()["w2"], w2, atol=1e-6)
 
+    def test_an_estimate_has_no_weights(self):
+        estimate = session(estimate=True)
+        weights = {"w1": models.W1, "w2": models.W2}
+        for ask in (estimate.weights, estimate.optimizer_state, lambda: estimate.set_weights(weights),
+                    lambda: estimate.save("nowhere.onnx"), lambda: estimate.load("nowhere.onnx")):
+            with self.assertRaisesRegex(podium.Error, "the session only estimates"):
+                ask()
+
     def test_another_learning_rate_holds_from_the_next_step_on(self):
         trained = session()
         trained.step({"x": X, "y": Y})

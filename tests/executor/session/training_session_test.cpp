@@ -189,14 +189,38 @@ TEST(TrainingSession, TrainsAScalarThatScalesWhatDependsOnWeights) {
   TrainingSession session(model_of(kScales), with({}));
   EXPECT_THAT(session.weights(), ElementsAre(Key("bias"), Key("scale"), Key("w")));
   EXPECT_THAT(session.notes(),
-              Contains(HasSubstr("2 initializers without dimensions are taken for numbers of "
-                                 "formulas and not trained: mul_const, ...")));
+              Contains(HasSubstr("2 initializers are taken for numbers of formulas and not trained: "
+                                 "mul_const, ...")));
   TrainingOptions all = with({});
   all.weights = {"*"};
   TrainingSession named(model_of(kScales), all);
   EXPECT_THAT(named.weights(),
               ElementsAre(Key("bias"), Key("lambda"), Key("mul_const"), Key("scale"), Key("w")));
   EXPECT_THAT(named.notes(), Not(Contains(HasSubstr("numbers of formulas"))));
+}
+
+TEST(TrainingSession, HasNoWeightsWhereItOnlyEstimates) {
+  TrainingOptions options = with({});
+  options.session.clock = true;
+  options.session.estimate = true;
+  TrainingSession session(model_of(kLinear), options);
+  EXPECT_THROW(session.weights(), Error);
+  EXPECT_THROW(session.set_weights({{"w", list<float>({1, 1})}}), Error);
+}
+
+// Scales that were trained would leave it to the data how large an image is.
+TEST(TrainingSession, LeavesScalesOfImagesAlone) {
+  constexpr const char* kResized =
+      R"(agraph (float[1,1,2,2] x) => (float loss) <float[1,1,1,1] w = {2}, float[2] scales = {2, 3}, float[2] ones = {1, 1}>
+    { y = Conv(x, w) all = Concat <axis = 0> (ones, scales) none = Constant <value = float[0] {}> ()
+      z = Resize <mode = "nearest"> (y, none, all) loss = ReduceSum <keepdims = 0> (z) })";
+  TrainingOptions options = with({});
+  options.session.clock = true;
+  options.session.estimate = true;
+  const TrainingSession estimate(model_of(kResized), options);
+  EXPECT_THAT(estimate.notes(), Contains(HasSubstr("2 initializers are taken for numbers of formulas")));
+  EXPECT_NE(estimate.timeline(), nullptr);
+  EXPECT_THAT(TrainingSession(model_of(kResized), with({})).weights(), ElementsAre(Key("w")));
 }
 
 TEST(TrainingSession, LeavesFrozenWeightsAsTheyAre) {
