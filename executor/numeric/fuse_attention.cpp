@@ -1,6 +1,7 @@
 // Two patterns, op by op in graph order. A MatMul takes over the Transposes and the scalings by a number of
 // its inputs and of its one reader, as permutations and a scale of one StridedMatMul; a Transpose is left
-// alone where the product would no longer read whole rows or columns. A Softmax over the last axis takes over
+// alone where the product would no longer read whole rows or columns. Of one matrix for all rows of a batch,
+// as weights are that change, the product takes over the Transpose alone. A Softmax over the last axis takes over
 // the mask added to its input (or the Where with a very low number, which becomes an added mask), as a
 // MaskedSoftmax.
 #include "executor/numeric/fuse_attention.h"
@@ -109,11 +110,28 @@ void absorb_reader(Rewriter& rewriter, OpId& last, IntList& permutation, double&
   }
 }
 
+// A product with one transposed matrix for all rows of a batch.
+void fuse_product_of_rows(Rewriter& rewriter, OpId id) {
+  const Op product = rewriter.op(id);
+  const int rank = rewriter.type(product.inputs[0]).rank();
+  if (rank <= 2 || rewriter.type(product.inputs[1]).rank() != 2) return;
+  const Factor b = factor_of(rewriter, product.inputs[1]);
+  if (b.permutation == identity(2)) return;
+  Op fused = make_op("StridedMatMul", "podium", {product.inputs[0], b.value}, product.outputs,
+                     {{"perm_a", identity(rank)},
+                      {"perm_b", b.permutation},
+                      {"perm_y", identity(rank)},
+                      {"scale", static_cast<float>(b.scale)}});
+  fused.name = product.name;
+  rewriter.replace(id, std::move(fused));
+}
+
 void fuse_product(Rewriter& rewriter, OpId id) {
   const Op product = rewriter.op(id);
   if (rewriter.constant(product.inputs[0]) != nullptr || rewriter.constant(product.inputs[1]) != nullptr)
     return;
-  if (!same_batch(rewriter.type(product.inputs[0]).dims, rewriter.type(product.inputs[1]).dims)) return;
+  if (!same_batch(rewriter.type(product.inputs[0]).dims, rewriter.type(product.inputs[1]).dims))
+    return fuse_product_of_rows(rewriter, id);
   const Factor a = factor_of(rewriter, product.inputs[0]);
   const Factor b = factor_of(rewriter, product.inputs[1]);
   OpId last = id;

@@ -68,9 +68,14 @@ PreparedKernel row_by_transposed(const PrepareContext& context) {
 
 PreparedKernel prepare_strided_matmul(PrepareContext& context) {
   if (PreparedKernel kernel = row_by_transposed(context)) return kernel;
-  const auto a = transposed(context.dims(0), context.get<ir::IntList>("perm_a"));
   const auto b = transposed(context.dims(1), context.get<ir::IntList>("perm_b"));
-  const auto y = before_transposition(context.output(0).dims, context.get<ir::IntList>("perm_y"));
+  auto a = transposed(context.dims(0), context.get<ir::IntList>("perm_a"));
+  auto y = before_transposition(context.output(0).dims, context.get<ir::IntList>("perm_y"));
+  if (context.dims(0).size() > context.dims(1).size()) {  // one matrix for all rows of a batch
+    const std::int64_t rows = context.input(0).element_count() / context.dims(0).back();
+    a = onednn::plain({rows, context.dims(0).back()});
+    y = onednn::plain({rows, context.output(0).dims.back()});
+  }
   dnnl::primitive_attr attributes = onednn::attributes();
   const float scale = context.get_float("scale");
   if (scale != 1.0F) attributes.set_output_scales(0, {scale});

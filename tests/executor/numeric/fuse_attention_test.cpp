@@ -55,6 +55,23 @@ TEST(FuseAttention, ReadsATransposedMatrixWhereItLiesForOneRow) {
             "Mul:2 = podium.StridedMatMul(x1, x0) {perm_a=[0,1], perm_b=[1,0], perm_y=[0,1], scale=0.5}\n");
 }
 
+// As the gradient of X multiplies with weights that change.
+TEST(FuseAttention, ReadsATransposedMatrixWhereItLiesForAllRowsOfABatch) {
+  Sketch s;
+  const ValueId matrix = s.op("Transpose", {s.op("Mul", {s.input({33, 70}), s.number(0.5F)})});
+  s.output(s.op("MatMul", {s.input({3, 5, 70}), matrix}));
+  expect_same_when_fused(s.graph);
+  fuse_attention(s.graph);
+  EXPECT_EQ(ops_of(s.graph),
+            "MatMul:2 = podium.StridedMatMul(x1, x0) {perm_a=[0,1,2], perm_b=[1,0], perm_y=[0,1,2], scale=0.5}\n");
+}
+
+TEST(FuseAttention, LeavesAMatrixForAllRowsThatIsNotTransposed) {
+  Sketch s;
+  s.output(s.op("MatMul", {s.input({3, 5, 70}), s.op("Mul", {s.input({70, 33}), s.number(0.5F)})}));
+  EXPECT_FALSE(fuse_attention(s.graph));
+}
+
 TEST(FuseAttention, TurnsAConstantChoiceIntoAMask) {
   Sketch s;
   ir::Tensor causal(ir::DataType::Bool, {1, 1, 4, 4});
