@@ -1,6 +1,7 @@
 // Two patterns, op by op in graph order. A MatMul takes over the Transposes and the scalings by a number of
 // its inputs and of its one reader, as permutations and a scale of one StridedMatMul; a Transpose is left
-// alone where the product would no longer read whole rows or columns. Of one matrix for all rows of a batch,
+// alone where the product would no longer read whole rows or columns. A product that is transposed is that of
+// its transposed factors, the second one first. Of one matrix for all rows of a batch,
 // as weights are that change, the product takes over the Transpose alone. A Softmax over the last axis takes over
 // the mask added to its input (or the Where with a very low number, which becomes an added mask), as a
 // MaskedSoftmax.
@@ -91,24 +92,40 @@ bool same_batch(const ir::Dims& a, const ir::Dims& b) {
   return a.size() == b.size() && a.size() >= 2 && std::equal(a.begin(), a.end() - 2, b.begin());
 }
 
-// What reads the product alone: a factor or a Transpose that leaves rows whole.
-void absorb_reader(Rewriter& rewriter, OpId& last, IntList& permutation, double& scale) {
+// What a product becomes: scale * Transpose(product, permutation), up to the op `last`. Of a turned one rows
+// and columns have changed places before that.
+struct Outcome {
+  OpId last;
+  IntList permutation;
+  double scale = 1;
+  bool is_turned = false;
+};
+
+// What reads the product alone: a factor or a Transpose that leaves rows or columns whole.
+void absorb_readers(const Rewriter& rewriter, Outcome& outcome) {
+  const auto columns = std::ssize(outcome.permutation) - 1;
   while (true) {
-    const OpId reader = rewriter.only_reader(rewriter.op(last).outputs[0]);
+    const OpId reader = rewriter.only_reader(rewriter.op(outcome.last).outputs[0]);
     if (!reader.valid()) return;
     const Op& op = rewriter.op(reader);
     if (const auto found = scaling(rewriter, op)) {
-      scale *= found->first;
+      outcome.scale *= found->first;
     } else if (op.is("Transpose")) {
-      const IntList moved = composed(permutation, permutation_of(op, permutation.size()));
-      if (moved.back() != std::ssize(moved) - 1) return;
-      permutation = moved;
+      IntList moved = composed(outcome.permutation, permutation_of(op, outcome.permutation.size()));
+      if (moved.back() < columns - 1) return;
+      if (moved.back() == columns - 1) {
+        outcome.is_turned = !outcome.is_turned;
+        std::iter_swap(std::ranges::find(moved, columns), std::ranges::find(moved, columns - 1));
+      }
+      outcome.permutation = std::move(moved);
     } else {
       return;
     }
-    last = reader;
+    outcome.last = reader;
   }
 }
+
+void turn(Factor& factor) { std::iter_swap(factor.permutation.end() - 1, factor.permutation.end() - 2); }
 
 // A product with one transposed matrix for all rows of a batch.
 void fuse_product_of_rows(Rewriter& rewriter, OpId id) {
@@ -132,21 +149,26 @@ void fuse_product(Rewriter& rewriter, OpId id) {
     return;
   if (!same_batch(rewriter.type(product.inputs[0]).dims, rewriter.type(product.inputs[1]).dims))
     return fuse_product_of_rows(rewriter, id);
-  const Factor a = factor_of(rewriter, product.inputs[0]);
-  const Factor b = factor_of(rewriter, product.inputs[1]);
-  OpId last = id;
-  IntList permutation = identity(rewriter.type(product.outputs[0]).rank());
-  double scale = a.scale * b.scale;
-  absorb_reader(rewriter, last, permutation, scale);
-  if (last == id && a.value == product.inputs[0] && b.value == product.inputs[1]) return;
-  Op fused = make_op("StridedMatMul", "podium", {a.value, b.value}, rewriter.op(last).outputs,
+  Factor a = factor_of(rewriter, product.inputs[0]);
+  Factor b = factor_of(rewriter, product.inputs[1]);
+  Outcome outcome{.last = id,
+                  .permutation = identity(rewriter.type(product.outputs[0]).rank()),
+                  .scale = a.scale * b.scale};
+  absorb_readers(rewriter, outcome);
+  if (outcome.last == id && a.value == product.inputs[0] && b.value == product.inputs[1]) return;
+  if (outcome.is_turned) {
+    std::swap(a, b);
+    turn(a);
+    turn(b);
+  }
+  Op fused = make_op("StridedMatMul", "podium", {a.value, b.value}, rewriter.op(outcome.last).outputs,
                      {{"perm_a", a.permutation},
                       {"perm_b", b.permutation},
-                      {"perm_y", permutation},
-                      {"scale", static_cast<float>(scale)}});
+                      {"perm_y", outcome.permutation},
+                      {"scale", static_cast<float>(outcome.scale)}});
   fused.name = product.name;
-  if (last != id) rewriter.erase(id);
-  rewriter.replace(last, std::move(fused));
+  if (outcome.last != id) rewriter.erase(id);
+  rewriter.replace(outcome.last, std::move(fused));
 }
 
 // Added to scores, this says the same as Where(constant condition, scores, very low number).

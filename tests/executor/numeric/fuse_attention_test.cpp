@@ -55,6 +55,29 @@ TEST(FuseAttention, ReadsATransposedMatrixWhereItLiesForOneRow) {
             "Mul:2 = podium.StridedMatMul(x1, x0) {perm_a=[0,1], perm_b=[1,0], perm_y=[0,1], scale=0.5}\n");
 }
 
+// As the gradient of a table of words is when it is the matrix of the last product, too.
+TEST(FuseAttention, TurnsAProductThatIsTransposed) {
+  Sketch s;
+  const ValueId rows = s.op("Transpose", {s.input({40, 12})});
+  s.output(s.op("Transpose", {s.op("MatMul", {rows, s.input({40, 50})})}));
+  expect_same_when_fused(s.graph);
+  fuse_attention(s.graph);
+  EXPECT_EQ(ops_of(s.graph),
+            "Transpose:2 = podium.StridedMatMul(x1, x0) {perm_a=[1,0], perm_b=[0,1], perm_y=[0,1], scale=1}\n");
+}
+
+TEST(FuseAttention, TurnsAProductOfHeadsThatIsTransposed) {
+  Sketch s;
+  const ValueId q = heads(s, s.input({2, 5, 3, 8}), {0, 2, 1, 3});
+  const ValueId k = heads(s, s.input({2, 7, 3, 8}), {0, 2, 3, 1});
+  s.output(heads(s, s.op("MatMul", {q, k}), {1, 3, 0, 2}));
+  expect_same_when_fused(s.graph);
+  fuse_attention(s.graph);
+  EXPECT_EQ(ops_of(s.graph),
+            "Transpose:3 = podium.StridedMatMul(x1, x0) {perm_a=[0,2,1,3], perm_b=[0,2,3,1], "
+            "perm_y=[1,2,0,3], scale=1}\n");
+}
+
 // As the gradient of X multiplies with weights that change.
 TEST(FuseAttention, ReadsATransposedMatrixWhereItLiesForAllRowsOfABatch) {
   Sketch s;
