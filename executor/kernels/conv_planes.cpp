@@ -219,6 +219,27 @@ struct PlaneResults {
   std::vector<RowPlace> places = {};
 };
 
+// Brings a plane towards the core while another one is computed, a piece at a time.
+class Ahead {
+ public:
+  // Numbers from `begin` on, in so many pieces.
+  Ahead(const float* begin, std::int64_t numbers, std::int64_t pieces)
+      : next_(begin),
+        end_(begin + numbers),
+        step_((numbers + pieces - 1) / std::max<std::int64_t>(pieces, 1)) {}
+
+  void bring_piece() {
+    constexpr std::int64_t kLine = 16;  // of a cache
+    const float* const end = std::min(next_ + step_, end_);
+    for (; next_ < end; next_ += kLine) __builtin_prefetch(next_, 0, 2);
+  }
+
+ private:
+  const float* next_;
+  const float* end_;
+  std::int64_t step_;
+};
+
 struct PlaneConv {
   PlaneInput input;
   std::int64_t planes = 1;
@@ -236,6 +257,7 @@ struct PlaneConv {
   std::int64_t pitch_of(const PlaneResults& some) const {
     return is_direct(some) ? out_row() : whole_vectors(some.count.columns);
   }
+  static EvenTiles tiles_of(const PlaneResults& some) { return {std::ssize(some.places), kMostPlacesAtOnce}; }
   std::int64_t held_of(const PlaneResults& some) const {
     return some.count.slices * some.count.rows * pitch_of(some);
   }
@@ -294,18 +316,24 @@ void PlaneConv::run(const float* x, const float* weights, const float* bias, flo
   parallel_ranges(planes, input.results() * kernel_size, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> brought(input.size(), 0.0F);
     std::int64_t apart = 0;
-    for (const PlaneResults& some : results) apart = std::max(apart, held_of(some));
+    std::int64_t tiles_of_plane = 0;
+    for (const PlaneResults& some : results) {
+      apart = std::max(apart, held_of(some));
+      tiles_of_plane += tiles_of(some).count();
+    }
     const std::size_t phases = input.axes.columns.results.size();
     std::vector<float> held(phases * apart);
     for (std::int64_t plane = begin; plane < end; ++plane) {
       const std::int64_t channel = plane % channels;
       input.bring(x + plane * input.numbers(), brought.data());
       float* const to = y + plane * input.results();
+      Ahead ahead(x + (plane + 1) * input.numbers(), plane + 1 < end ? input.numbers() : 0, tiles_of_plane);
       for (std::size_t i = 0; i < results.size(); ++i) {
         const PlaneResults& some = results[i];
         float* const computed = is_direct(some) ? to : held.data() + i % phases * apart;
-        const EvenTiles tiles{std::ssize(some.places), kMostPlacesAtOnce};
+        const EvenTiles tiles = tiles_of(some);
         for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
+          ahead.bring_piece();
           with_constant<kMostPlacesAtOnce>(tiles.size(tile), [&](auto places) {
             convolve_plane_places<places>(some.taps, brought.data(), weights + channel * kernel_size,
                                           bias == nullptr ? 0.0F : bias[channel],
@@ -406,13 +434,14 @@ enum class Seen { AllLanes, LanesOfRow };
 // Adds what a plane gives to the sums of some taps.
 template <int kTaps, Seen kSeen>
 void add_plane(const PlaneGradient& op, const float* x, const float* flow, const std::int64_t* taps,
-               RowVector* kept) {
+               RowVector* kept, Ahead& ahead) {
   RowVector sums[kTaps];
 #pragma GCC unroll 20
   for (int t = 0; t < kTaps; ++t) sums[t] = kept[t];
   for (std::int64_t slice = 0; slice < op.slices(); ++slice, x += op.input.slice()) {
     const float* seen = x;
     for (std::int64_t row = 0; row < op.rows(); ++row, seen += op.input.pitch, flow += op.flow_pitch()) {
+      ahead.bring_piece();
       for (std::int64_t column = 0; column < op.flow_pitch(); column += kRowLanes) {
         const RowVector flowing = load_row(flow + column);
         const RowMask of_row = lanes_before(op.columns() - column);
@@ -445,11 +474,13 @@ void sum_channel(const PlaneGradient& op, const float* x, const float* flow, std
     const std::int64_t plane = image * op.channels + channel;
     op.input.bring(x + plane * op.input.numbers(), room.brought.data());
     op.bring_flow(flow + plane * op.input.results(), room.flowing.data());
+    Ahead ahead(x + (plane + op.channels) * op.input.numbers(),
+                image + 1 < op.images ? op.input.numbers() : 0, tiles.count() * op.slices() * op.rows());
     for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
       const std::int64_t first = tiles.first(tile);
       with_constant<kRowAccumulators>(tiles.size(tile), [&](auto some) {
         add_plane<some, kSeen>(op, room.brought.data(), room.flowing.data(), &op.taps[first],
-                               &room.sums[first]);
+                               &room.sums[first], ahead);
       });
     }
   }
