@@ -6,7 +6,8 @@
 // the strides are. The transposed convolution has phases of its results instead: those of a phase see the
 // same taps, and a plane of Y is put together from its phases. The gradient of the weights keeps a vector of
 // sums a tap, to which each eight places of a plane add what flows there times what the tap sees; rows of
-// what flows end with zeros in the lanes that no place has.
+// what flows end with zeros in the lanes that no place has. While a plane is computed the next one is
+// prefetched, since to bring a plane and to compute with it take turns.
 #include "executor/kernels/conv_planes.h"
 
 #include <algorithm>
@@ -474,8 +475,9 @@ void sum_channel(const PlaneGradient& op, const float* x, const float* flow, std
     const std::int64_t plane = image * op.channels + channel;
     op.input.bring(x + plane * op.input.numbers(), room.brought.data());
     op.bring_flow(flow + plane * op.input.results(), room.flowing.data());
-    Ahead ahead(x + (plane + op.channels) * op.input.numbers(),
-                image + 1 < op.images ? op.input.numbers() : 0, tiles.count() * op.slices() * op.rows());
+    const bool has_next = image + 1 < op.images;
+    Ahead ahead(has_next ? x + (plane + op.channels) * op.input.numbers() : x,
+                has_next ? op.input.numbers() : 0, tiles.count() * op.slices() * op.rows());
     for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
       const std::int64_t first = tiles.first(tile);
       with_constant<kRowAccumulators>(tiles.size(tile), [&](auto some) {

@@ -122,7 +122,8 @@ bool moves_by_constants(const ir::Graph& graph, const Op& op) {
 
 bool is_convolution(const ir::Graph& graph, const Op& op) {
   if (makes_patches(graph, op) || may_be_of_bytes(graph, op) || is_narrow_convolution(graph, op)) return true;
-  return op.is("Conv") && is_static_float(graph, op) && goes_by_channels(graph, op);
+  return op.is("Conv") && is_static_float(graph, op) && goes_by_channels(graph, op) &&
+         !ir::pays_by_planes_among_channels_last(ir::conv_shape(ir::TypedOp(graph, op), 1));
 }
 
 bool keeps_layout(const ir::Graph& graph, const Op& op) {

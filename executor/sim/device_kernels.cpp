@@ -64,10 +64,17 @@ bool is_product(const Op& op) {
   return op.spec->category == ir::Category::MatrixProduct || op.spec->category == ir::Category::Convolution;
 }
 
+// Podium's own kernels have what follows a product in it where they have packed its weights, which they do of
+// those that never change.
+bool is_plain_on_host(const ir::Graph& graph, const Op& op, const device::Device& device) {
+  if (device.kind != device::ProcessorKind::Cpu || !op.spec->factors) return false;
+  return !graph.is_constant(op.inputs[op.spec->factors->right]);
+}
+
 // A product whose result its reader takes over before it is stored.
 bool has_epilogue(const ir::Graph& graph, const Op& op, const device::Device& device) {
-  return is_product(op) && !device.synchronous && device.fusion == device::Fusion::All &&
-         op.outputs[0].valid() && is_known(graph[op.outputs[0]].type);
+  return is_product(op) && !is_plain_on_host(graph, op, device) && !device.synchronous &&
+         device.fusion == device::Fusion::All && op.outputs[0].valid() && is_known(graph[op.outputs[0]].type);
 }
 
 std::int64_t size_of(const ir::Graph& graph, const Op& op) {

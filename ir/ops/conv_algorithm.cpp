@@ -102,6 +102,11 @@ bool pays_by_rows_among_channels_last(const ConvShape& shape) {
   return costs.rows + kMove * moved < costs.library;
 }
 
+// Of lines and volumes: measured 4 to 14 times.
+bool pays_by_planes_among_channels_last(const ConvShape& shape) {
+  return shape.window.rank() != 2 && pays_by_planes(shape);
+}
+
 bool pays_by_planes(const ConvShape& shape) {
   const Window& window = shape.window;
   const std::int64_t numbers = shape.batch * shape.kernel_size * shape.in_size * shape.out_size;

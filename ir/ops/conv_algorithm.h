@@ -35,5 +35,7 @@ bool pays_by_rows_among_channels_last(const ConvShape& shape);
 /// Whether a depthwise convolution of tensors as ONNX has them, a transposed one, or the gradient of its weights
 /// is computed plane by plane.
 bool pays_by_planes(const ConvShape& shape);
+/// Whether it is also where tensors around it lie channels-last: where the library has no vectors for it.
+bool pays_by_planes_among_channels_last(const ConvShape& shape);
 
 }  // namespace podium::ir
