@@ -41,8 +41,11 @@ struct RowAxis {
   bool has_padding() const { return pad > 0 || seen() > input; }
 };
 
-RowAxis axis_of(const ConvShape& shape, std::size_t axis) {
+// Number `from_last` of the axes, the last one first; a line has a height of one row.
+RowAxis axis_of(const ConvShape& shape, std::size_t from_last) {
   const ir::Window& window = shape.window;
+  if (from_last >= window.rank()) return {};
+  const std::size_t axis = window.rank() - 1 - from_last;
   RowAxis result{.input = window.input[axis],
                  .kernel = window.kernel[axis],
                  .stride = window.strides[axis],
@@ -97,8 +100,8 @@ const float* RowInput::brought(const float* from, std::byte* scratch) const {
 }
 
 RowInput input_of(const ConvShape& shape) {
-  return {.height = axis_of(shape, 0),
-          .width = axis_of(shape, 1),
+  return {.height = axis_of(shape, 1),
+          .width = axis_of(shape, 0),
           .channels = shape.in_channels,
           .images = shape.batch};
 }

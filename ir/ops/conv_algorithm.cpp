@@ -16,15 +16,17 @@ bool has_rows(const ConvShape& shape) {
   const Window& window = shape.window;
   const std::int64_t numbers =
       shape.batch * shape.in_channels * shape.out_channels * shape.in_size * shape.out_size;
-  if (numbers == 0 || window.rank() != 2 || shape.group != 1 || shape.kernel_size == 1 ||
-      window.output[1] < kRowLanes)
+  if (numbers == 0 || window.rank() < 1 || window.rank() > 2 || shape.group != 1 || shape.kernel_size == 1 ||
+      window.output.back() < kRowLanes)
     return false;
-  if (!shape.transposed)
-    return window.strides[1] == 1 && window.pads_begin[0] >= 0 && window.pads_begin[1] >= 0;
-  const auto fits = [&](std::size_t axis) {
-    return window.strides[axis] == 1 && window.pads_begin[axis] < window.extent(axis);
-  };
-  return fits(0) && fits(1) && shape.in_channels < kManyChannels;
+  if (!shape.transposed) {
+    return window.strides.back() == 1 &&
+           std::ranges::all_of(window.pads_begin, [](std::int64_t pad) { return pad >= 0; });
+  }
+  for (std::size_t axis = 0; axis < window.rank(); ++axis) {
+    if (window.strides[axis] != 1 || window.pads_begin[axis] >= window.extent(axis)) return false;
+  }
+  return shape.in_channels < kManyChannels;
 }
 
 // The multiply-adds that take as long as one result of each channel. Measured on a machine with AVX-512:
@@ -77,7 +79,7 @@ bool pays_by_winograd(const ConvShape& shape) {
 double multiply_adds_by_rows(const ConvShape& shape) {
   // Beside its own, a result costs as much as 4.
   constexpr std::int64_t kBeside = 4;
-  const std::int64_t width = shape.window.output[1];
+  const std::int64_t width = shape.window.output.back();
   const std::int64_t rows = shape.batch * shape.out_channels * (shape.out_size / width);
   return static_cast<double>(rows * rounded(width, kRowLanes) * (shape.depth() + kBeside));
 }

@@ -22,18 +22,18 @@ bool pays_by_winograd(const ConvShape& shape);
 /// Results of a row that one vector holds, where vectors lie along rows.
 inline constexpr std::int64_t kRowLanes = 8;
 
-/// The multiply-adds that take as long as a convolution in two dimensions with vectors along rows does: of
+/// The multiply-adds that take as long as a convolution with vectors along rows does, of lines or planes: of
 /// rows that are rounded up to whole vectors, and what results cost beside.
 double multiply_adds_by_rows(const ConvShape& shape);
 
-/// Whether a convolution in two dimensions or a transposed one, or the gradient of its weights, is
-/// faster with vectors along its rows than in the library on tensors as ONNX has them.
+/// Whether a convolution of lines or planes or a transposed one, or the gradient of its weights, is faster
+/// with vectors along its rows than in the library on tensors as ONNX has them.
 bool pays_by_rows(const ConvShape& shape);
 /// Whether it is also where tensors around it lie channels-last, so that X and Y are moved.
 bool pays_by_rows_among_channels_last(const ConvShape& shape);
 
-/// Whether a depthwise convolution of tensors as ONNX has them, a transposed one, or the gradient of its weights
-/// is computed plane by plane.
+/// Whether a depthwise convolution of tensors as ONNX has them, a transposed one, or the gradient of its
+/// weights is computed plane by plane.
 bool pays_by_planes(const ConvShape& shape);
 /// Whether it is also where tensors around it lie channels-last: where the library has no vectors for it.
 bool pays_by_planes_among_channels_last(const ConvShape& shape);

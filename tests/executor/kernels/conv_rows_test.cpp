@@ -108,6 +108,33 @@ TEST(ConvRows, MirrorsATransposedWindow) {
   }
 }
 
+TEST(ConvRows, AddUpWhatTheWindowOfALineSees) {
+  const ConvShape shape{.window = {.input = {21},
+                                   .kernel = {5},
+                                   .strides = {1},
+                                   .dilations = {2},
+                                   .pads_begin = {3},
+                                   .pads_end = {5},
+                                   .output = {21}},
+                        .batch = 2,
+                        .in_channels = 3,
+                        .out_channels = 4,
+                        .kernel_size = 5,
+                        .in_size = 21,
+                        .out_size = 21};
+  ASSERT_TRUE(ir::pays_by_rows(shape));
+  const auto attributes = window_attributes({5}, {1}, {3, 5}, {2});
+  const std::vector<ConvCall> calls = {
+      {"", "Conv", random_floats({2, 3, 21}, 1), random_floats({4, 3, 5}, 2), attributes},
+      {"", "ConvTranspose", random_floats({2, 4, 21}, 3), random_floats({4, 3, 5}, 4), attributes},
+      {"podium", "ConvWeightGradient", random_floats({2, 3, 21}, 5), random_floats({2, 4, 21}, 6),
+       attributes}};
+  for (const ConvCall& call : calls) {
+    SCOPED_TRACE(call.name);
+    testing::expect_near(call.run(), call.run_in_doubles(), 1e-4);
+  }
+}
+
 TEST(ConvRows, StartFromABias) {
   const Case one{2, 5, {9, 12}, {3, 3}};
   const FloatConv conv = make_row_conv(one.shape());

@@ -18,6 +18,34 @@ ConvShape of_side(std::int64_t batch, std::int64_t channels, std::int64_t side) 
           .out_channels = channels};
 }
 
+ConvShape of_channels_apart(std::vector<std::int64_t> sides) {
+  const Dims ones(sides.size(), 1);
+  return {.window = {.input = sides,
+                     .kernel = Dims(sides.size(), 3),
+                     .strides = ones,
+                     .dilations = ones,
+                     .pads_begin = ones,
+                     .pads_end = ones,
+                     .output = sides},
+          .group = 8,
+          .kernel_size = element_count(Dims(sides.size(), 3)),
+          .in_size = element_count(sides),
+          .out_size = element_count(sides)};
+}
+
+TEST(ConvAlgorithm, PlanesPayBesideChannelsLastWhereTheLibraryHasNoVectors) {
+  EXPECT_TRUE(pays_by_planes_among_channels_last(of_channels_apart({40})));
+  EXPECT_FALSE(pays_by_planes_among_channels_last(of_channels_apart({40, 40})));
+  EXPECT_TRUE(pays_by_planes_among_channels_last(of_channels_apart({4, 40, 40})));
+}
+
+TEST(ConvAlgorithm, PlanesNeedPaddingThatAddsElements) {
+  ConvShape shape = of_channels_apart({40, 40});
+  EXPECT_TRUE(pays_by_planes(shape));
+  shape.window.pads_begin = {1, -1};
+  EXPECT_FALSE(pays_by_planes(shape));
+}
+
 TEST(ConvAlgorithm, WinogradPaysWhereSumsAreManyForTheWeights) {
   EXPECT_TRUE(pays_by_winograd(of_side(8, 64, 56)));
   EXPECT_TRUE(pays_by_winograd(of_side(8, 512, 7)));
