@@ -104,6 +104,14 @@ bool pays_by_rows_among_channels_last(const ConvShape& shape) {
   return costs.rows + kMove * moved < costs.library;
 }
 
+double multiply_adds_by_planes(const ConvShape& shape) {
+  constexpr double kSlower = 2.8;  // half a vector, and a number loaded for each sum
+  const std::int64_t size = shape.transposed ? shape.in_size : shape.out_size;
+  const std::int64_t width = (shape.transposed ? shape.window.input : shape.window.output).back();
+  const std::int64_t rows = shape.batch * shape.group * (size / width);
+  return kSlower * static_cast<double>(rows * rounded(width, kRowLanes) * shape.kernel_size);
+}
+
 // Of lines and volumes: measured 4 to 14 times.
 bool pays_by_planes_among_channels_last(const ConvShape& shape) {
   return shape.window.rank() != 2 && pays_by_planes(shape);

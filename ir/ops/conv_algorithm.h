@@ -35,6 +35,9 @@ bool pays_by_rows_among_channels_last(const ConvShape& shape);
 /// Whether a depthwise convolution of tensors as ONNX has them, a transposed one, or the gradient of its
 /// weights is computed plane by plane.
 bool pays_by_planes(const ConvShape& shape);
+/// The multiply-adds of products that take as long as one of such convolutions does in a cache: of rows that
+/// are rounded up to whole vectors.
+double multiply_adds_by_planes(const ConvShape& shape);
 /// Whether it is also where tensors around it lie channels-last: where the library has no vectors for it.
 bool pays_by_planes_among_channels_last(const ConvShape& shape);
 

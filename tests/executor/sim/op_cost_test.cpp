@@ -469,6 +469,23 @@ TEST(OpCost, OfAConvolutionOfFewChannelsGoesByItsRows) {
               0.01);
 }
 
+// On the host: rows of 14 results take as long as 16, and 25 taps 25 times as long as one.
+TEST(OpCost, OfADepthwiseConvolutionInTrainingGoesByItsPlanes) {
+  const auto seconds = [](int side, int kernel) {
+    Device device = preset("a100-80");
+    device.kind = device::ProcessorKind::Cpu;
+    device.phase_overhead_cycles = 0;
+    device.exchange_bytes_per_cycle *= 1000;
+    const ir::Graph graph = graph_of(fmt::format(
+        "g (float[8, 64, {0}, {1}] x, float[64, 1, {2}, {2}] w) => (y) {{ y = Conv <group = 64> (x, w) }}",
+        15 + kernel, side + kernel - 1, kernel));
+    return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+  };
+  EXPECT_NEAR(seconds(14, 5) / seconds(16, 5), 1, 1e-3);
+  EXPECT_NEAR(seconds(24, 5) / seconds(16, 5), 1.5, 1e-2);
+  EXPECT_NEAR(seconds(16, 5) / seconds(16, 1), 25, 2);
+}
+
 // Of 3 x 3 pixels at a stride of 1, over enough channels, and where weights are transformed in each run with
 // enough results.
 TEST(OpCost, OfAConvolutionByWinogradGoesWithItsOwnShare) {
