@@ -69,10 +69,9 @@ struct AxisTap {
   std::int64_t place = 0;   // in the phase, of what result 0 sees
 };
 
-// Results along one axis that see the same taps: `first`, then each `step` further.
+// Results along one axis that see the same taps: `first`, then each a step further.
 struct AxisResults {
   std::int64_t first = 0;
-  std::int64_t step = 1;
   std::int64_t count = 0;
   std::vector<AxisTap> taps = {};
 };
@@ -113,8 +112,7 @@ AxisPlan transposed_plan(const PlaneAxis& axis) {
   AxisPlan plan{.input = axis.input, .output = axis.output};
   std::int64_t earliest = 0;
   for (std::int64_t first = 0; first < std::min(axis.stride, axis.output); ++first) {
-    AxisResults some{
-        .first = first, .step = axis.stride, .count = (axis.output - first + axis.stride - 1) / axis.stride};
+    AxisResults some{.first = first, .count = (axis.output - first + axis.stride - 1) / axis.stride};
     for (std::int64_t k = 0; k < axis.kernel; ++k) {
       const std::int64_t at = first + axis.pad - k * axis.dilation;
       if (at % axis.stride != 0) continue;

@@ -1,10 +1,9 @@
 // Two patterns, op by op in graph order. A MatMul takes over the Transposes and the scalings by a number of
 // its inputs and of its one reader, as permutations and a scale of one StridedMatMul; a Transpose is left
 // alone where the product would no longer read whole rows or columns. A product that is transposed is that of
-// its transposed factors, the second one first. Of one matrix for all rows of a batch,
-// as weights are that change, the product takes over the Transpose alone. A Softmax over the last axis takes over
-// the mask added to its input (or the Where with a very low number, which becomes an added mask), as a
-// MaskedSoftmax.
+// its transposed factors, the second one first. Of one matrix for all rows of a batch, as weights are that
+// change, the product takes over the Transpose alone. A Softmax over the last axis takes over the mask added
+// to its input (or the Where with a very low number, which becomes an added mask), as a MaskedSoftmax.
 #include "executor/numeric/fuse_attention.h"
 
 #include <algorithm>

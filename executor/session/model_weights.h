@@ -20,8 +20,9 @@ struct WeightChoice {
 
 /// The rule (semantics, section 10.1): initializers of floats are weights. One without dimensions is a weight
 /// where it is added to or multiplied with what depends on other weights and has
-/// dimensions itself, unless its name is one that exporters make up for numbers of formulas; or where there are
-/// no others. One that is only read as the scales or the region of a Resize or as the values of a OneHot is none.
+/// dimensions itself, unless its name is one that exporters make up for numbers of formulas; or where there
+/// are no others. One that is only read as the scales or the region of a Resize, or as the values of a
+/// OneHot, is none.
 WeightChoice choose_weights(const importer::Model& model);
 
 /// Those weights.
