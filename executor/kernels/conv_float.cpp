@@ -1,5 +1,5 @@
-// Conv and ConvTranspose: oneDNN for float, vectors along rows where channels are few, else matrix products
-// over columns, which take any rank.
+// Conv and ConvTranspose: oneDNN for float, vectors along rows where channels are few, plane by plane where
+// they are apart, else matrix products over columns, which take any rank.
 #include <memory>
 
 #include "executor/kernels/conv.h"

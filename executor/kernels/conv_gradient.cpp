@@ -1,5 +1,5 @@
-// ConvWeightGradient: oneDNN for float of one group, vectors along rows where channels are few, else products
-// over columns, summed over images and windows in a fixed order.
+// ConvWeightGradient: oneDNN for float of one group, vectors along rows where channels are few, plane by
+// plane where they are apart, else products over columns, summed over images and windows in a fixed order.
 #include <algorithm>
 #include <memory>
 #include <vector>

@@ -29,16 +29,6 @@ constexpr int kMostPlacesAtOnce = 8;
 
 std::int64_t whole_vectors(std::int64_t numbers) { return (numbers + kRowLanes - 1) / kRowLanes * kRowLanes; }
 
-// One axis of the window.
-struct PlaneAxis {
-  std::int64_t input = 1;
-  std::int64_t kernel = 1;
-  std::int64_t stride = 1;
-  std::int64_t dilation = 1;
-  std::int64_t pad = 0;  // at the begin
-  std::int64_t output = 1;
-};
-
 // Slices of rows of columns; what the window lacks has one element.
 template <class T>
 struct OfAxes {
@@ -47,19 +37,8 @@ struct OfAxes {
   T columns;
 };
 
-OfAxes<PlaneAxis> plane_axes(const ir::Window& window) {
-  const std::size_t missing = 3 - window.rank();
-  const auto axis_of = [&](std::size_t number) -> PlaneAxis {
-    if (number < missing) return {};
-    const std::size_t axis = number - missing;
-    return {.input = window.input[axis],
-            .kernel = window.kernel[axis],
-            .stride = window.strides[axis],
-            .dilation = window.dilations[axis],
-            .pad = window.pads_begin[axis],
-            .output = window.output[axis]};
-  };
-  return {axis_of(0), axis_of(1), axis_of(2)};
+OfAxes<RowAxis> plane_axes(const ir::Window& window) {
+  return {row_axis(window, 2), row_axis(window, 1), row_axis(window, 0)};
 }
 
 // A tap along one axis.
@@ -95,7 +74,7 @@ struct AxisPlan {
   }
 };
 
-AxisPlan forward_plan(const PlaneAxis& axis) {
+AxisPlan forward_plan(const RowAxis& axis) {
   AxisPlan plan{.input = axis.input, .pad = axis.pad, .phases = axis.stride, .output = axis.output};
   AxisResults all{.count = axis.output};
   for (std::int64_t k = 0; k < axis.kernel; ++k) {
@@ -108,7 +87,7 @@ AxisPlan forward_plan(const PlaneAxis& axis) {
 
 // Result o of a transposed window sees, with tap k, what is at (o + pad - k x dilation) / stride, where this
 // is a whole number.
-AxisPlan transposed_plan(const PlaneAxis& axis) {
+AxisPlan transposed_plan(const RowAxis& axis) {
   AxisPlan plan{.input = axis.input, .output = axis.output};
   std::int64_t earliest = 0;
   for (std::int64_t first = 0; first < std::min(axis.stride, axis.output); ++first) {
@@ -363,14 +342,14 @@ void place_results(const PlaneConv& conv, PlaneResults& some) {
 }
 
 PlaneInput input_of_planes(const ConvShape& shape) {
-  const OfAxes<PlaneAxis> axes = plane_axes(shape.window);
+  const OfAxes<RowAxis> axes = plane_axes(shape.window);
   const auto plan = shape.transposed ? transposed_plan : forward_plan;
   return plane_input({plan(axes.slices), plan(axes.rows), plan(axes.columns)});
 }
 
 // Calls use(tap, its number in the kernel) for the taps that results with these along each axis see.
 template <class Use>
-void for_each_tap(const OfAxes<const AxisResults*>& of, const OfAxes<PlaneAxis>& axes, const Use& use) {
+void for_each_tap(const OfAxes<const AxisResults*>& of, const OfAxes<RowAxis>& axes, const Use& use) {
   for (const AxisTap& slice : of.slices->taps) {
     for (const AxisTap& row : of.rows->taps) {
       for (const AxisTap& column : of.columns->taps) {
@@ -381,7 +360,7 @@ void for_each_tap(const OfAxes<const AxisResults*>& of, const OfAxes<PlaneAxis>&
   }
 }
 
-void add_results(const OfAxes<const AxisResults*>& of, const OfAxes<PlaneAxis>& axes, PlaneConv& conv) {
+void add_results(const OfAxes<const AxisResults*>& of, const OfAxes<RowAxis>& axes, PlaneConv& conv) {
   PlaneResults some{.first = {of.slices->first, of.rows->first, of.columns->first},
                     .count = {of.slices->count, of.rows->count, of.columns->count}};
   for_each_tap(of, axes, [&](const OfAxes<AxisTap>& tap, std::int64_t number) {
@@ -392,7 +371,7 @@ void add_results(const OfAxes<const AxisResults*>& of, const OfAxes<PlaneAxis>& 
 }
 
 PlaneConv plan_planes(const ConvShape& shape) {
-  const OfAxes<PlaneAxis> axes = plane_axes(shape.window);
+  const OfAxes<RowAxis> axes = plane_axes(shape.window);
   PlaneConv conv{.input = input_of_planes(shape),
                  .planes = shape.batch * shape.group,
                  .channels = shape.group,

@@ -28,32 +28,11 @@ using ir::kRowLanes;
 constexpr int kMostChannelsAtOnce = 5;
 constexpr int kMostTapsAtOnce = 5;
 
-// One axis of a window that goes from X to Y at these steps.
-struct RowAxis {
-  std::int64_t input = 1;
-  std::int64_t kernel = 1;
-  std::int64_t stride = 1;
-  std::int64_t dilation = 1;
-  std::int64_t pad = 0;  // at the begin
-  std::int64_t output = 1;
-
-  std::int64_t seen() const { return (output - 1) * stride + (kernel - 1) * dilation + 1; }
-  bool has_padding() const { return pad > 0 || seen() > input; }
-};
-
-// Number `from_last` of the axes, the last one first; a line has a height of one row.
+// Of a transposed convolution that of the mirrored window.
 RowAxis axis_of(const ConvShape& shape, std::size_t from_last) {
-  const ir::Window& window = shape.window;
-  if (from_last >= window.rank()) return {};
-  const std::size_t axis = window.rank() - 1 - from_last;
-  RowAxis result{.input = window.input[axis],
-                 .kernel = window.kernel[axis],
-                 .stride = window.strides[axis],
-                 .dilation = window.dilations[axis],
-                 .pad = window.pads_begin[axis],
-                 .output = window.output[axis]};
-  if (shape.transposed) result.pad = (result.kernel - 1) * result.dilation - result.pad;
-  return result;
+  RowAxis axis = row_axis(shape.window, from_last);
+  if (shape.transposed) axis.pad = (axis.kernel - 1) * axis.dilation - axis.pad;
+  return axis;
 }
 
 // What X looks like to a kernel: rows and columns that windows see, padding among them.

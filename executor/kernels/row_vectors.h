@@ -48,6 +48,31 @@ inline float sum_of_lanes(RowVector vector) {
   return sum;
 }
 
+/// One axis of a window that goes from X to Y at these steps.
+struct RowAxis {
+  std::int64_t input = 1;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t dilation = 1;
+  std::int64_t pad = 0;  ///< at the begin
+  std::int64_t output = 1;
+
+  std::int64_t seen() const { return (output - 1) * stride + (kernel - 1) * dilation + 1; }
+  bool has_padding() const { return pad > 0 || seen() > input; }
+};
+
+/// Axis number `from_last`, the last one being 0. An axis that the window lacks has one element.
+inline RowAxis row_axis(const ir::Window& window, std::size_t from_last) {
+  if (from_last >= window.rank()) return {};
+  const std::size_t axis = window.rank() - 1 - from_last;
+  return {.input = window.input[axis],
+          .kernel = window.kernel[axis],
+          .stride = window.strides[axis],
+          .dilation = window.dilations[axis],
+          .pad = window.pads_begin[axis],
+          .output = window.output[axis]};
+}
+
 /// Where a vector of results lies in what is written, and what its first tap sees in what is read.
 struct RowPlace {
   std::int64_t to = 0;

@@ -71,18 +71,22 @@ std::set<std::string> chosen(const std::string& glob, const std::vector<std::str
               ir::nearest(glob, known));
 }
 
+[[noreturn]] void refuse_nothing_to_train() {
+  throw Error("the model has no initializer of floats that could be trained");
+}
+
 // The initializers that are to be trained, in the order of the model.
 std::vector<std::string> trained_names(const importer::Model& model, const TrainingOptions& options,
                                        std::vector<std::string>& numbers) {
   const std::vector<std::string> all = float_initializers(model);
-  if (all.empty()) throw Error("the model has no initializer of floats that could be trained");
+  if (all.empty()) refuse_nothing_to_train();
   std::set<std::string> trained;
   for (const std::string& glob : options.weights) trained.merge(chosen(glob, all));
   if (options.weights.empty()) {
     WeightChoice choice = choose_weights(model);
     trained.insert(choice.weights.begin(), choice.weights.end());
     numbers = std::move(choice.numbers);
-    if (trained.empty()) throw Error("the model has no initializer of floats that could be trained");
+    if (trained.empty()) refuse_nothing_to_train();
   }
   for (const std::string& glob : options.frozen) {
     for (const std::string& name : chosen(glob, all)) trained.erase(name);

@@ -126,13 +126,13 @@ ConvWay way_of(const TypedOp& op, const Device& device) {
   if (!is_one || (!is_host && device.winograd_share == 0)) return ConvWay::Sum;
   const ConvShape shape = conv_shape_of(op);
   const bool in_training = is_convolution_in_training(op);
-  const bool has_rows =
-      in_training || shape.transposed ? ir::pays_by_rows(shape) : ir::pays_by_rows_among_channels_last(shape);
-  const bool has_planes = in_training || shape.transposed ? ir::pays_by_planes(shape)
-                                                          : ir::pays_by_planes_among_channels_last(shape);
+  const bool lies_as_given = in_training || shape.transposed;  // else channels-last
+  const bool has_rows = lies_as_given ? ir::pays_by_rows(shape) : ir::pays_by_rows_among_channels_last(shape);
+  const bool has_planes =
+      lies_as_given ? ir::pays_by_planes(shape) : ir::pays_by_planes_among_channels_last(shape);
   if (multiplies_bytes(op.op, device)) return ConvWay::Sum;
-  if (is_host && has_planes && op.element(0) == ir::DataType::Float) return ConvWay::Planes;
-  if (is_host && has_rows && op.element(0) == ir::DataType::Float) return ConvWay::Rows;
+  if (is_host && op.element(0) == ir::DataType::Float && (has_planes || has_rows))
+    return has_planes ? ConvWay::Planes : ConvWay::Rows;
   const bool has_tiles = in_training ? ir::pays_by_winograd(shape) : pays_by_packed_winograd(shape);
   return has_tiles && device.winograd_share > 0 ? ConvWay::Winograd : ConvWay::Sum;
 }
@@ -235,13 +235,16 @@ OpCost unpacked_product(const RepeatedProduct& each, double done, const MatrixUn
 }
 
 // Planes are brought into the cache and computed there in turns.
-OpCost cost_of_planes(const TypedOp& op, const MatrixUnit& unit, const Device& device) {
+OpCost cost_of_planes(const TypedOp& op, double flop, const MatrixUnit& unit, const Device& device) {
   const double tiles = unit.tiles;
   const double cycles = ir::multiply_adds_by_planes(conv_shape_of(op)) / unit.multiply_adds_per_cycle / tiles;
   const double brought =
       2 * bytes_of(op.input(0)) / device.cache_speed / device.exchange_bytes_per_cycle / tiles;
-  return {.seconds =
-              roofline_seconds(device, unit.tiles, cycles + brought, input_bytes(op) + output_bytes(op), 1)};
+  OpCost cost;
+  cost.flop = cost.matrix_flop = flop;
+  cost.seconds =
+      roofline_seconds(device, unit.tiles, cycles + brought, input_bytes(op) + output_bytes(op), 1);
+  return cost;
 }
 
 OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& unit, const Device& device) {
@@ -261,17 +264,13 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
   if (!device.synchronous && !multiplies_bytes(op.op, device)) product.weights_share = weights_share(op);
   const double flop = 2 * multiply_adds(product);
   const double width = bit_width(multiplied_type(op, device)) / 8.0;
-  OpCost cost;
   const ConvWay way = way_of(op, device);
+  if (way == ConvWay::Planes) return cost_of_planes(op, flop, matrix_unit(device, tiles, width), device);
+  OpCost cost;
   if (way == ConvWay::Rows) {
     cost = unpacked_product(each, ir::multiply_adds_by_rows(conv_shape_of(op)),
                             matrix_unit(device, tiles, width), device);
     cost.matrix_flop = flop;
-  } else if (way == ConvWay::Planes) {
-    cost = cost_of_planes(op, matrix_unit(device, tiles, width), device);
-    cost.matrix_flop = flop;
-    cost.flop = flop;
-    return cost;
   } else if (has_matrix_unit(op.element(0))) {
     const RepeatedProduct computed{as_computed(op, product, way), each.times};
     cost = product_on_matrix_units(computed, unit_for(op, product, way, width, device, tiles), device);

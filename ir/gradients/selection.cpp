@@ -1,9 +1,9 @@
 // Ops whose outputs are elements of their inputs: what flows goes back to where each element came from.
 // One rule serves most: run the op again on the positions 1, 2, ... of the input's elements, which says where
 // each output element came from (0: from nowhere), and add up the flow by these numbers with a
-// ScatterElements. Cheaper rules stand in where they exist: slices of step 1 are padded, Gather adds up
-// slices, ops that only permute are undone. Scatters share what flows among data and updates by their
-// reduction.
+// ScatterElements. Cheaper rules stand in where they exist: slices of step 1 are padded, known
+// padding is cut off, Gather adds up slices, ops that only permute are undone. Scatters share what flows
+// among data and updates by their reduction.
 #include <algorithm>
 #include <numeric>
 #include <optional>

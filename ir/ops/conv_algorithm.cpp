@@ -11,6 +11,11 @@ bool are(const std::vector<std::int64_t>& numbers, std::int64_t wanted) {
 
 std::int64_t rounded(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit * unit; }
 
+// Padding below nothing would leave elements out.
+bool has_padding_alone(const Window& window) {
+  return std::ranges::all_of(window.pads_begin, [](std::int64_t pad) { return pad >= 0; });
+}
+
 bool has_rows(const ConvShape& shape) {
   constexpr std::int64_t kManyChannels = 32;  // of a transposed convolution's X, far apart from each other
   const Window& window = shape.window;
@@ -19,10 +24,7 @@ bool has_rows(const ConvShape& shape) {
   if (numbers == 0 || window.rank() < 1 || window.rank() > 2 || shape.group != 1 || shape.kernel_size == 1 ||
       window.output.back() < kRowLanes)
     return false;
-  if (!shape.transposed) {
-    return window.strides.back() == 1 &&
-           std::ranges::all_of(window.pads_begin, [](std::int64_t pad) { return pad >= 0; });
-  }
+  if (!shape.transposed) return window.strides.back() == 1 && has_padding_alone(window);
   for (std::size_t axis = 0; axis < window.rank(); ++axis) {
     if (window.strides[axis] != 1 || window.pads_begin[axis] >= window.extent(axis)) return false;
   }
@@ -104,6 +106,13 @@ bool pays_by_rows_among_channels_last(const ConvShape& shape) {
   return costs.rows + kMove * moved < costs.library;
 }
 
+bool pays_by_planes(const ConvShape& shape) {
+  const Window& window = shape.window;
+  const std::int64_t numbers = shape.batch * shape.kernel_size * shape.in_size * shape.out_size;
+  return numbers > 0 && shape.group > 1 && shape.in_channels == 1 && shape.out_channels == 1 &&
+         window.rank() >= 1 && window.rank() <= 3 && (shape.transposed || has_padding_alone(window));
+}
+
 double multiply_adds_by_planes(const ConvShape& shape) {
   constexpr double kSlower = 2.8;  // half a vector, and a number loaded for each sum
   const std::int64_t size = shape.transposed ? shape.in_size : shape.out_size;
@@ -115,14 +124,6 @@ double multiply_adds_by_planes(const ConvShape& shape) {
 // Of lines and volumes: measured 4 to 14 times.
 bool pays_by_planes_among_channels_last(const ConvShape& shape) {
   return shape.window.rank() != 2 && pays_by_planes(shape);
-}
-
-bool pays_by_planes(const ConvShape& shape) {
-  const Window& window = shape.window;
-  const std::int64_t numbers = shape.batch * shape.kernel_size * shape.in_size * shape.out_size;
-  const bool is_padded = std::ranges::all_of(window.pads_begin, [](std::int64_t pad) { return pad >= 0; });
-  return numbers > 0 && shape.group > 1 && shape.in_channels == 1 && shape.out_channels == 1 &&
-         window.rank() >= 1 && window.rank() <= 3 && (is_padded || shape.transposed);
 }
 
 }  // namespace podium::ir

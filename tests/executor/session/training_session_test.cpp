@@ -158,47 +158,6 @@ TEST(TrainingSession, SetsWeights) {
   EXPECT_THROW(session.set_weights({{"w", list<float>({1, 1, 1})}}), Error);
 }
 
-TEST(TrainingSession, TrainsOnlyTheWeightsThatAreNamed) {
-  constexpr const char* kTwo =
-      R"(agraph (float[2] x) => (float loss) <float[2] v = {1, 1}, float[2] w = {10, 20}>
-    { a = Mul(x, v) b = Mul(a, w) loss = ReduceSum <keepdims = 0> (b) })";
-  TrainingOptions options = with({});
-  options.weights = {"w"};
-  TrainingSession session(model_of(kTwo), options);
-  EXPECT_THAT(session.weights(), ElementsAre(Key("w")));
-  options.weights = {"u"};
-  EXPECT_THAT(refusal(kTwo, options), HasSubstr("weight 'u'"));
-}
-
-TEST(TrainingSession, LeavesTheNumbersOfFormulasAlone) {
-  constexpr const char* kScaled =
-      R"(agraph (float[2] x) => (float loss) <float half = {0.5}, float[2] w = {10, 20}>
-    { a = Mul(x, half) b = Mul(a, w) loss = ReduceSum <keepdims = 0> (b) })";
-  TrainingSession session(model_of(kScaled), with({}));
-  EXPECT_THAT(session.weights(), ElementsAre(Key("w")));
-}
-
-// A learnable scale bears its parameter's name; a number of a formula one that an exporter has made up.
-constexpr const char* kScales =
-    R"(agraph (float[2] x) => (float loss) <float[2] w = {10, 20}, float scale = {1}, float[1] bias = {1},
-      float mul_const = {1}, float lambda = {1}>
-    { a = Mul(x, w) e = Exp(scale) b = Mul(a, e) c = Mul(b, mul_const) d = Add(c, bias)
-      sum = ReduceSum <keepdims = 0> (d) loss = Mul(sum, lambda) })";
-
-TEST(TrainingSession, TrainsAScalarThatScalesWhatDependsOnWeights) {
-  TrainingSession session(model_of(kScales), with({}));
-  EXPECT_THAT(session.weights(), ElementsAre(Key("bias"), Key("scale"), Key("w")));
-  EXPECT_THAT(session.notes(),
-              Contains(HasSubstr("2 initializers are taken for numbers of formulas and not trained: "
-                                 "mul_const, ...")));
-  TrainingOptions all = with({});
-  all.weights = {"*"};
-  TrainingSession named(model_of(kScales), all);
-  EXPECT_THAT(named.weights(),
-              ElementsAre(Key("bias"), Key("lambda"), Key("mul_const"), Key("scale"), Key("w")));
-  EXPECT_THAT(named.notes(), Not(Contains(HasSubstr("numbers of formulas"))));
-}
-
 TEST(TrainingSession, HasNoWeightsWhereItOnlyEstimates) {
   TrainingOptions options = with({});
   options.session.clock = true;
@@ -206,32 +165,6 @@ TEST(TrainingSession, HasNoWeightsWhereItOnlyEstimates) {
   TrainingSession session(model_of(kLinear), options);
   EXPECT_THROW(session.weights(), Error);
   EXPECT_THROW(session.set_weights({{"w", list<float>({1, 1})}}), Error);
-}
-
-// Scales that were trained would leave it to the data how large an image is.
-TEST(TrainingSession, LeavesScalesOfImagesAlone) {
-  constexpr const char* kResized =
-      R"(agraph (float[1,1,2,2] x) => (float loss) <float[1,1,1,1] w = {2}, float[2] scales = {2, 3}, float[2] ones = {1, 1}>
-    { y = Conv(x, w) all = Concat <axis = 0> (ones, scales) none = Constant <value = float[0] {}> ()
-      z = Resize <mode = "nearest"> (y, none, all) loss = ReduceSum <keepdims = 0> (z) })";
-  TrainingOptions options = with({});
-  options.session.clock = true;
-  options.session.estimate = true;
-  const TrainingSession estimate(model_of(kResized), options);
-  EXPECT_THAT(estimate.notes(), Contains(HasSubstr("2 initializers are taken for numbers of formulas")));
-  EXPECT_NE(estimate.timeline(), nullptr);
-  EXPECT_THAT(TrainingSession(model_of(kResized), with({})).weights(), ElementsAre(Key("w")));
-}
-
-TEST(TrainingSession, LeavesFrozenWeightsAsTheyAre) {
-  TrainingOptions options = with({});
-  options.frozen = {"b*", "w"};
-  TrainingSession session(model_of(kScales), options);
-  EXPECT_THAT(session.weights(), ElementsAre(Key("scale")));
-  options.frozen = {"w", "scale", "bias"};
-  EXPECT_THAT(refusal(kScales, options), HasSubstr("are frozen, at least one that is trained needed"));
-  options.frozen = {"wait*"};
-  EXPECT_THAT(refusal(kScales, options), HasSubstr("weight 'wait*': the model has no initializer of floats"));
 }
 
 // How often a product of the Program asks for partial sums in halves, and how often it does not.
