@@ -400,11 +400,12 @@ class Partitioner {
     if (op.spec->random && cut.is_cut())
       ir::set_box(part, {.whole = type(op.outputs[0]).dims, .ranges = boxes[0]});
     check_types(part, typed);
-    out().ops.push_back(part);
+    const std::vector<ValueId> results = part.outputs;
+    out().ops.push_back(std::move(part));
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (!op.outputs[i].valid()) continue;
       const Box kept = kept_box(cut, i, type(op.outputs[i]).dims, device);
-      const ValueId made = trimmed(part.outputs[i], boxes[i], kept, device, context_of(op));
+      const ValueId made = trimmed(results[i], boxes[i], kept, device, context_of(op));
       hold(op.outputs[i], device, weighted(made, op, cut, device), kept);
     }
   }

@@ -13,6 +13,9 @@
 
 #include "executor/cli/memory_limit.h"
 
+// Of jemalloc, which need not look for the size of what it is told the size of.
+extern "C" __attribute__((weak)) void sdallocx(void* memory, std::size_t size, int flags);
+
 namespace podium::cli {
 namespace {
 
@@ -43,6 +46,11 @@ void give_back(void* memory) {
   std::free(memory);
 }
 
+void give_back(void* memory, std::size_t bytes) {
+  if (memory == nullptr || is_memory_limited() || sdallocx == nullptr) return give_back(memory);
+  sdallocx(memory, std::max<std::size_t>(bytes, 1), 0);
+}
+
 }  // namespace
 }  // namespace podium::cli
 
@@ -51,7 +59,7 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return podium::cli::counted(bytes, static_cast<std::size_t>(alignment));
 }
 void operator delete(void* memory) noexcept { podium::cli::give_back(memory); }
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept { podium::cli::give_back(memory); }
+void operator delete(void* memory, std::size_t bytes) noexcept { podium::cli::give_back(memory, bytes); }
 void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
   podium::cli::give_back(memory);
 }

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <atomic>
-#include <limits>
 #include <string_view>
 
 #include "executor/cli/usage_error.h"
@@ -13,14 +11,12 @@
 namespace podium::cli {
 namespace {
 
-constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 // Errors are put together from small pieces, so these are given out a little beyond the limit.
 constexpr std::int64_t kSmall = 1 << 12;
 constexpr std::int64_t kReserve = 1 << 20;
 
-std::atomic<std::int64_t> limit{kNone};
 std::atomic<std::int64_t> taken{0};
-std::atomic<std::int64_t> limit_reached{kNone};
+std::atomic<std::int64_t> limit_reached{kNoLimit};
 
 struct Unit {
   std::string_view name;
@@ -52,16 +48,14 @@ std::int64_t byte_count(const std::string& what, const std::string& text) {
   return bytes;
 }
 
-void limit_memory(std::int64_t bytes) { limit = bytes; }
+void limit_memory(std::int64_t bytes) { memory_limit = bytes; }
 
-void lift_memory_limit() { limit = kNone; }
-
-bool is_memory_limited() { return limit.load(std::memory_order_relaxed) != kNone; }
+void lift_memory_limit() { memory_limit = kNoLimit; }
 
 bool count_taken(std::int64_t bytes) {
   const std::int64_t now = taken.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  const std::int64_t most = limit.load(std::memory_order_relaxed);
-  const bool fits = most == kNone || now <= most || (bytes <= kSmall && now <= most + kReserve);
+  const std::int64_t most = memory_limit.load(std::memory_order_relaxed);
+  const bool fits = most == kNoLimit || now <= most || (bytes <= kSmall && now <= most + kReserve);
   if (fits) return true;
   taken.fetch_sub(bytes, std::memory_order_relaxed);
   limit_reached = most;
@@ -72,7 +66,7 @@ void count_given_back(std::int64_t bytes) { taken.fetch_sub(bytes, std::memory_o
 
 std::string limit_that_was_reached() {
   const std::int64_t bytes = limit_reached;
-  if (bytes == kNone) return "";
+  if (bytes == kNoLimit) return "";
   const Unit* largest = &kUnits.back();
   for (const Unit& unit : kUnits) {
     if (bytes % unit.bytes == 0 && unit.bytes > largest->bytes) largest = &unit;

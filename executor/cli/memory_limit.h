@@ -1,7 +1,9 @@
 // --memory-limit: how much memory the command may ask for.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace podium::cli {
@@ -14,8 +16,11 @@ std::int64_t byte_count(const std::string& what, const std::string& text);
 void limit_memory(std::int64_t bytes);
 /// No limit any more, so that an error can be told.
 void lift_memory_limit();
+/// Bytes; kNoLimit where there is none. Read for each piece of memory.
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+inline constinit std::atomic<std::int64_t> memory_limit{kNoLimit};
 /// Whether there is a limit; what is taken and given back without one is not counted.
-bool is_memory_limited();
+inline bool is_memory_limited() { return memory_limit.load(std::memory_order_relaxed) != kNoLimit; }
 
 /// Called for each piece of memory that is taken. False where it goes beyond the limit.
 bool count_taken(std::int64_t bytes);

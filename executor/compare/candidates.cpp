@@ -24,9 +24,6 @@ using nlohmann::json;
 
 constexpr int kMostSlices = 4;
 constexpr int kCopiesOfWeights = 4;  // the weight, its gradient and the state of most optimizers
-// Longer pipelines are not tried with few batches, nor in training: they would fill and drain most of the
-// time.
-constexpr int kLongPipeline = 256;
 
 struct Split {
   int processors = 1;  // of a replica
@@ -371,7 +368,7 @@ bool can_send_in_parts(const Request& request) {
   return !asked.scatters_sends && (asked.devices > 1 || !asked.cuts());
 }
 
-bool is_no_long_pipeline(const Request& request) { return request.processors <= kLongPipeline; }
+bool is_no_long_pipeline(const Request& request) { return !is_long_pipeline(request.processors); }
 
 constexpr auto kInference = std::to_array<Entry>({
     {Over::One, one_processor},

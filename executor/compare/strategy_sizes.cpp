@@ -7,6 +7,7 @@ namespace {
 
 constexpr int kBatchesAProcessor = 4;
 constexpr int kMostPipelines = 4;
+constexpr int kLongPipeline = 256;
 constexpr int kLeastPhases = 4;
 constexpr int kFewestIoTiles = 32;
 constexpr int kIoShare = 16;  // one tile in so many for input and output
@@ -36,11 +37,15 @@ bool have_room(const Request& request, int processors) {
   return request.weight_bytes < processors * request.memory_bytes;
 }
 
+bool is_long_pipeline(int length) { return length > kLongPipeline; }
+
 std::vector<int> shorter_pipelines(const Request& request) {
   std::vector<int> lengths;
   for (int length = request.processors; length % 2 == 0 && length > 2;) {
     length /= 2;
     if (length > request.ops) continue;
+    const bool is_too_long = request.task == Task::Training && is_long_pipeline(length);
+    if (is_too_long && have_room(request, length / 2)) continue;
     if (!have_room(request, length) && !lengths.empty()) break;
     lengths.push_back(length);
     if (lengths.size() == kMostPipelines) break;

@@ -18,7 +18,11 @@ bool has_io_tiles(const Request& request);
 bool has_streaming_memory(const Request& request);
 /// Whether so many processors together have room for the weights.
 bool have_room(const Request& request, int processors);
-/// Lengths of pipelines shorter than the whole, longest first: halves of it as long as the weights fit.
+/// Whether a pipeline of so many stages is tried neither with few batches nor in training: it would fill and
+/// drain most of the time.
+bool is_long_pipeline(int length);
+/// Lengths of pipelines shorter than the whole, longest first: halves of it as long as the weights fit. Of
+/// long pipelines training has those alone whose half has no room.
 std::vector<int> shorter_pipelines(const Request& request);
 
 }  // namespace podium::compare

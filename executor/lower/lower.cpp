@@ -102,7 +102,7 @@ void copy_as_asked(PlacedGraph& placed, const Strategy& strategy) {
 // Rewrites the graph, and gives what `use` makes of it. The same for a Program and for its blocks alone.
 template <class Use>
 auto rewritten(ir::Training training, const ir::Placement& placement, const Strategy& asked,
-               Warnings* warnings, const Use& use) {
+               Warnings* warnings, const UsePasses& use_passes, const Use& use) {
   PlacedGraph placed(std::move(training), placement);
   Strategy strategy = asked;
   Warnings unheard;
@@ -140,7 +140,7 @@ auto rewritten(ir::Training training, const ir::Placement& placement, const Stra
   const Variables variables(placed, locations, std::move(shards));
   const std::map<std::string, ir::TensorLocation> stowed =
       stowed_activations(placed.graph(), placed.placement, strategy, heard);
-  return use(Lowering{placed, strategy, facts, variables, heard}, locations, stowed);
+  return use(Lowering{placed, strategy, facts, variables, heard, use_passes}, locations, stowed);
 }
 
 }  // namespace
@@ -152,10 +152,9 @@ executor::Program lower(ir::Graph graph, const ir::Placement& placement, const S
 }
 
 executor::Program lower(ir::Training training, const ir::Placement& placement, const Strategy& asked,
-                        Warnings* warnings, const std::function<void(const PassBlocks&)>& use_passes) {
-  return rewritten(std::move(training), placement, asked, warnings,
+                        Warnings* warnings, const UsePasses& use_passes) {
+  return rewritten(std::move(training), placement, asked, warnings, use_passes,
                    [&](const Lowering& lowering, const auto& locations, const auto& stowed) {
-                     if (use_passes) use_passes(find_pass_blocks(lowering));
                      executor::Program program = run_strategy(lowering);
                      slice_host_tensors(program, lowering.placed.training, lowering.strategy);
                      finish(program, lowering.strategy, locations, stowed, lowering.warnings);
@@ -163,10 +162,10 @@ executor::Program lower(ir::Training training, const ir::Placement& placement, c
                    });
 }
 
-PassBlocks pass_blocks(ir::Training training, const ir::Placement& placement, const Strategy& strategy) {
-  return rewritten(
-      std::move(training), placement, strategy, nullptr,
-      [](const Lowering& lowering, const auto&, const auto&) { return find_pass_blocks(lowering); });
+void show_passes(ir::Training training, const ir::Placement& placement, const Strategy& strategy,
+                 const UsePasses& use_passes) {
+  rewritten(std::move(training), placement, strategy, nullptr, use_passes,
+            [](const Lowering& lowering, const auto&, const auto&) { show_passes(lowering); });
 }
 
 executor::Program on_one_processor(ir::Graph graph) {

@@ -23,13 +23,13 @@ executor::Program lower(ir::Graph graph, const ir::Placement& placement, const S
                         Warnings* warnings = nullptr);
 
 /// The same for a graph that trains: accumulationFactor micro-batches, then an update, batchesPerStep times.
-/// `use_passes`, where given, is shown the passes of the pipeline (pass_blocks) on the way.
+/// `use_passes`, where given, is shown the passes of the pipeline on the way.
 executor::Program lower(ir::Training training, const ir::Placement& placement, const Strategy& strategy,
-                        Warnings* warnings = nullptr,
-                        const std::function<void(const PassBlocks&)>& use_passes = {});
+                        Warnings* warnings = nullptr, const UsePasses& use_passes = {});
 
-/// The passes of a pipeline that trains, as `lower` cuts them, without putting them in order.
-PassBlocks pass_blocks(ir::Training training, const ir::Placement& placement, const Strategy& strategy);
+/// Shows the passes of a pipeline that trains, as `lower` cuts them, without putting them in order.
+void show_passes(ir::Training training, const ir::Placement& placement, const Strategy& strategy,
+                 const UsePasses& use_passes);
 
 /// Everything on processor 0, with default options.
 executor::Program on_one_processor(ir::Graph graph);

@@ -69,8 +69,10 @@ void list_passes(const Placed& placed, CheckedOptions& checked) {
   const bool is_listed = strategy.pipeline_order == PipelineOrder::ListScheduled ||
                          strategy.pipeline_order == PipelineOrder::LockstepSplit;
   if (!is_listed || !updates_when_empty(strategy) || placed.training.updates.empty()) return;
-  const TimedPipeline pipeline = time_pipeline(
-      lower::pass_blocks(placed.training, placed.placement, strategy), strategy, checked.device);
+  TimedPipeline pipeline;
+  lower::show_passes(placed.training, placed.placement, strategy, [&](const lower::PassBlocks& passes) {
+    pipeline = time_pipeline(passes, strategy, checked.device);
+  });
   strategy.pipeline_list = fastest(orders_by_time(pipeline, strategy), placed, checked);
 }
 
@@ -86,7 +88,7 @@ executor::Program lowered(Placed placed, CheckedOptions& checked, std::optional<
   ir::Training& training = placed.training;
   if (training.variables.empty())
     return lower::lower(std::move(training.graph), placed.placement, strategy, &checked.notes);
-  std::function<void(const lower::PassBlocks&)> use_passes;
+  lower::UsePasses use_passes;
   if (bound != nullptr) {
     use_passes = [&](const lower::PassBlocks& passes) {
       *bound = bound_of(time_pipeline(passes, strategy, checked.device), strategy);

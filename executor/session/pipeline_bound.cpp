@@ -13,9 +13,9 @@ namespace podium {
 namespace {
 
 // Where devices of a cut meet, the host dispatches on, so that a block may last no longer than its kernels.
-double seconds_of(const executor::Block& block, const Strategy& strategy, const device::Device& device,
-                  sim::BlockCosts& costs) {
-  const sim::BlockCost& cost = costs.of(block, device.tiles - strategy.io_tiles);
+double seconds_of(const lower::PassBlocks::Block& block, const Strategy& strategy,
+                  const device::Device& device, sim::BlockCosts& costs) {
+  const sim::BlockCost& cost = costs.of(*block.graph, device.tiles - strategy.io_tiles);
   return strategy.cuts_tensors() ? cost.kernel_seconds : cost.seconds;
 }
 
@@ -82,7 +82,7 @@ TimedPipeline time_pipeline(const lower::PassBlocks& blocks, const Strategy& str
   sim::BlockCosts costs(device, strategy.outlining);
   timed.times.of_chunk = times_of_chunks(blocks, strategy, device, costs);
   std::vector<double> updates(blocks.layout.processors, 0);
-  for (const executor::Block& block : blocks.updates) {
+  for (const lower::PassBlocks::Block& block : blocks.updates) {
     if (block.processor >= std::ssize(updates)) updates.resize(block.processor + 1, 0);
     updates[block.processor] += seconds_of(block, strategy, device, costs);
   }

@@ -109,23 +109,22 @@ std::vector<std::size_t> ops_alike(const ir::Graph& graph) {
 
 }  // namespace
 
-const BlockCost& BlockCosts::of(const executor::Block& block, int tiles) {
-  const std::size_t hash = executor::hash_of_code(block.graph);
-  std::vector<std::size_t> alike = ops_alike(block.graph);
+const BlockCost& BlockCosts::of(const ir::Graph& graph, int tiles) {
+  const std::size_t hash = executor::hash_of_code(graph);
+  std::vector<std::size_t> alike = ops_alike(graph);
   const auto [begin, end] = seen_.equal_range(hash);
   const auto equal = std::find_if(begin, end, [&](const auto& entry) {
     const Seen& seen = entry.second;
-    return seen.tiles == tiles && seen.alike == alike && executor::same_code(*seen.graph, block.graph);
+    return seen.tiles == tiles && seen.alike == alike && executor::same_code(*seen.graph, graph);
   });
   if (equal != end) return equal->second.cost;
-  BlockCost cost = block_cost(block, device_, tiles, outlining_);
-  return seen_.emplace(hash, Seen{&block.graph, tiles, std::move(alike), std::move(cost)})->second.cost;
+  BlockCost cost = block_cost(graph, device_, tiles, outlining_);
+  return seen_.emplace(hash, Seen{&graph, tiles, std::move(alike), std::move(cost)})->second.cost;
 }
 
-BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles,
-                     Outlining outlining) {
+BlockCost block_cost(const ir::Graph& graph, const device::Device& device, int tiles, Outlining outlining) {
   BlockCost cost;
-  const KernelCosts price(block.graph, device, tiles);
+  const KernelCosts price(graph, device, tiles);
   std::set<std::string> codes;
   std::int64_t of_bodies = 0;
   double dispatched = 0;
@@ -133,11 +132,10 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   std::int64_t kernel_count = 0;
   std::set<std::int64_t> movements;
   bool has_update = false;
-  OutputTimes outputs(block.graph);
-  const std::vector<DeviceKernel> kernels = device_kernels(block.graph, device);
+  OutputTimes outputs(graph);
+  const std::vector<DeviceKernel> kernels = device_kernels(graph, device);
   std::vector<std::int64_t> cached(kernels.size());
-  if (device.kind == device::ProcessorKind::Cpu)
-    cached = cached_bytes(block.graph, kernels, device.cache_bytes);
+  if (device.kind == device::ProcessorKind::Cpu) cached = cached_bytes(graph, kernels, device.cache_bytes);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const DeviceKernel& kernel = kernels[i];
     if (const auto movement = movement_of(kernel, device)) {
@@ -157,8 +155,8 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
     cost.ideal_seconds += one.ideal_seconds;
     temporary = std::max(temporary, one.temporary_bytes);
     if (is_launched) dispatched += device.dispatch_seconds;
-    codes.insert(code_of(block.graph, kernel));
-    if (one.seconds > 0) cost.kernels.push_back(time_of(block.graph, kernel, one));
+    codes.insert(code_of(graph, kernel));
+    if (one.seconds > 0) cost.kernels.push_back(time_of(graph, kernel, one));
     ++kernel_count;
     for (const ir::Op* op : kernel) {
       for_each_body(*op, [&](std::string_view, const ir::Graph& body) { of_bodies += count_ops(body); });
@@ -167,9 +165,9 @@ BlockCost block_cost(const executor::Block& block, const device::Device& device,
   cost.kernel_seconds = cost.seconds;
   cost.dispatch_seconds = dispatched;
   cost.seconds = std::max(cost.kernel_seconds, cost.dispatch_seconds);
-  cost.early_seconds = outputs.before_end(block.graph, cost.kernel_seconds, cost.seconds);
+  cost.early_seconds = outputs.before_end(graph, cost.kernel_seconds, cost.seconds);
   cost.temporary_bytes = std::llround(temporary);
-  cost.ops = count_ops(block.graph);
+  cost.ops = count_ops(graph);
   cost.code_bytes = std::llround(
       static_cast<double>((outlining == Outlining::On ? std::ssize(codes) : kernel_count) + of_bodies) *
       device.code_bytes_per_op);

@@ -33,18 +33,18 @@ struct BlockCost {
   std::vector<KernelTime> kernels = {};    ///< those that take time, in their order
 };
 
-/// The cost of a block. Kernels share their code where it is outlined. Error names an op whose size only a
-/// run tells.
-BlockCost block_cost(const executor::Block& block, const device::Device& device, int tiles,
+/// The cost of a block of this graph. Kernels share their code where it is outlined. Error names an op whose
+/// size only a run tells.
+BlockCost block_cost(const ir::Graph& graph, const device::Device& device, int tiles,
                      Outlining outlining = Outlining::On);
 
 /// The costs of blocks on a device. Blocks that are equal but for names and places, as those of repeated
-/// layers and of the devices of a group are, are thought out once. Blocks outlive it.
+/// layers and of the devices of a group are, are thought out once. Their graphs outlive it.
 class BlockCosts {
  public:
   BlockCosts(const device::Device& device, Outlining outlining) : device_(device), outlining_(outlining) {}
   /// What `block_cost` gives; valid as long as this is.
-  const BlockCost& of(const executor::Block& block, int tiles);
+  const BlockCost& of(const ir::Graph& graph, int tiles);
 
  private:
   struct Seen {

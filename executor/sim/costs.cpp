@@ -395,7 +395,7 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
   BlockCosts of_blocks(loaded, options.outlining);
   for (const executor::Block& block : program.blocks) {
     const int tiles = block.memory == executor::Memory::IO ? io_tiles : device.tiles - io_tiles;
-    costs.blocks.push_back(of_blocks.of(block, tiles));
+    costs.blocks.push_back(of_blocks.of(block.graph, tiles));
   }
   const auto movement = std::make_shared<const Movement>(Movement{program, device, io_tiles, options});
   costs.movement = [movement](const executor::Step& step) { return std::visit(*movement, step.action); };

@@ -24,8 +24,9 @@ struct Reach {
 };
 
 struct BufferTouch {
-  Ring ring = {};    ///< all of the buffer
-  Reach reach = {};  ///< in iteration 0
+  Ring ring = {};                ///< all of the buffer
+  Reach reach = {};              ///< in iteration 0
+  std::vector<int> starts = {};  ///< where uses are in iteration 0; none where strides differ
   bool written = false;
 };
 
@@ -36,22 +37,23 @@ Reach reach_of(const BufferTouch& touch, std::int64_t count) {
   return reach.is_within(touch.ring.slots) ? reach : Reach{0, touch.ring.slots - 1};
 }
 
+std::vector<int> each_once(std::vector<int> all) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
 Ring ring_of(const BufferTouch& touch, std::int64_t count) {
   const Reach reach = reach_of(touch, count);
   Ring ring = touch.ring;
   ring.first += static_cast<int>(reach.first);
+  for (int start : each_once(touch.starts)) ring.starts.push_back(start - static_cast<int>(reach.first));
   ring.slots = static_cast<int>(reach.last - reach.first + 1);
   return ring;
 }
 
 void append(std::vector<int>& all, const std::vector<int>& more) {
   all.insert(all.end(), more.begin(), more.end());
-}
-
-std::vector<int> each_once(std::vector<int> all) {
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
 }
 
 // All that some items hold, read and write; lanes, links and outputs as often as they do.
@@ -70,13 +72,18 @@ struct Touch {
     Reach& reach = entry->second.reach;
     ring.turn = std::max(ring.turn, touch.ring.turn);
     reach = {std::min(reach.first, touch.reach.first), std::max(reach.last, touch.reach.last)};
+    append(entry->second.starts, touch.starts);
     if (ring.stride == touch.ring.stride) return;
     ring.stride = 0;
     ring.turn = ring.slots;
     reach = {0, ring.slots - 1};
+    entry->second.starts.clear();
   }
   void add(const SlotUse& use, bool writes) {
-    add(use.buffer, {{use.first, use.slots, use.stride % use.slots}, {use.index, use.index}, writes});
+    add(use.buffer, {.ring = {.first = use.first, .slots = use.slots, .stride = use.stride % use.slots},
+                     .reach = {use.index, use.index},
+                     .starts = {use.index},
+                     .written = writes});
   }
   void add(const Task& task) {
     for (const LaneUse& use : task.lanes) lanes.push_back(use.number());
@@ -112,6 +119,7 @@ Touch touch_of(const Tasks& tasks, const Item& item) {
     inner.reach = reach_of(inner, loop.count);
     inner.ring.stride = 0;
     inner.ring.turn = 1;
+    inner.starts.clear();
   }
   return touch;
 }

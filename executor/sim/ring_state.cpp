@@ -1,76 +1,140 @@
 #include "executor/sim/ring_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace podium::sim {
+namespace {
 
-RingState::RingState(const Ring& ring, TaskClock& clock, std::int64_t iteration)
-    : ring_(&ring), clock_(&clock), iteration_(iteration) {
+std::int64_t wrapped(std::int64_t index, std::int64_t slots) {
+  const std::int64_t rest = index % slots;
+  return rest < 0 ? rest + slots : rest;
+}
+
+bool same(Ticks now, Ticks base_now, Ticks then, Ticks base_then) {
+  return std::max(now, base_now) - base_now == std::max(then, base_then) - base_then;
+}
+
+bool is_written(const SlotTimes& now, const SlotTimes& then) { return now.ready != then.ready; }
+bool is_used(const SlotTimes& now, const SlotTimes& then) { return now.free != then.free; }
+
+}  // namespace
+
+RingSlots moving_slots(const Ring& ring, const std::vector<int>& late, std::int64_t first, std::int64_t end) {
+  const std::int64_t most = std::ssize(late) + (end - first) * std::ssize(ring.starts);
+  if (ring.stride == 0 || most >= ring.slots) return {};
+  std::vector<int> some = late;
+  for (std::int64_t iteration = first; iteration < end; ++iteration) {
+    for (int start : ring.starts)
+      some.push_back(static_cast<int>(wrapped(start + ring.stride * iteration, ring.slots)));
+  }
+  std::ranges::sort(some);
+  some.erase(std::unique(some.begin(), some.end()), some.end());
+  return {.all = false, .some = std::move(some)};
+}
+
+RingState::RingState(const Ring& ring, TaskClock& clock, std::int64_t iteration, RingSlots moving)
+    : ring_(&ring), clock_(&clock), iteration_(iteration), moving_(std::move(moving)) {
   const auto first = clock.slots.begin() + ring.first;
-  then_.assign(first, first + ring.slots);
+  if (moving_.all) {
+    then_.assign(first, first + ring.slots);
+    return;
+  }
+  then_.reserve(moving_.some.size());
+  for (int index : moving_.some) then_.push_back(first[index]);
 }
 
 bool RingState::same_as_now(std::int64_t iteration, Ticks base_then, Ticks base_now) const {
   if ((iteration - iteration_) % ring_->turn != 0) return false;
-  const auto same = [&](Ticks now, Ticks then) {
-    return std::max(now, base_now) - base_now == std::max(then, base_then) - base_then;
+  const auto are_same = [&](const SlotTimes& here, const SlotTimes& before) {
+    return same(here.ready, base_now, before.ready, base_then) &&
+           same(here.free, base_now, before.free, base_then);
   };
-  for (int place = 0; place < ring_->slots; ++place) {
-    const SlotTimes& slot = now(index(place, iteration));
-    const SlotTimes& then = then_[index(place, iteration_)];
-    if (!same(slot.ready, then.ready) || !same(slot.free, then.free)) return false;
+  const std::int64_t ahead = index(0, iteration - iteration_);
+  const std::int64_t behind = index(0, iteration_ - iteration);
+  const auto moved = [&](std::int64_t slot, std::int64_t by) {
+    return slot + by < ring_->slots ? slot + by : slot + by - ring_->slots;
+  };
+  for (std::size_t i = 0; i < then_.size(); ++i) {
+    const std::int64_t slot = moving(i);
+    if (!are_same(now(moved(slot, ahead)), then_[i])) return false;
+    // The slots that are here now may be none of those that were there then.
+    if (!moving_.all && !are_same(now(slot), then(moved(slot, behind)))) return false;
   }
   return true;
 }
 
+Ticks RingState::growth_at(std::int64_t here, std::int64_t iteration) const {
+  return now(here).chain - then(index(here, iteration_ - iteration)).chain;
+}
+
 void RingState::add_growth(std::int64_t iteration, std::vector<Ticks>& growth) const {
-  for (int place = 0; place < ring_->slots; ++place) {
-    const std::int64_t here = index(place, iteration);
-    growth.push_back(is_written(here) ? now(here).chain - then_[index(place, iteration_)].chain : 0);
+  std::vector<std::pair<std::int64_t, Ticks>> by_place;
+  for (std::size_t i = 0; i < then_.size(); ++i) {
+    const std::int64_t here = moving(i);
+    if (is_written(now(here), then_[i]))
+      by_place.emplace_back(index(here, -iteration), growth_at(here, iteration));
+  }
+  std::ranges::sort(by_place);
+  for (const auto& [place, grown] : by_place) {
+    growth.push_back(place);
+    growth.push_back(grown);
   }
 }
 
 // The k-th repetition changes slots as the period did, k strides further on and k periods later. A slot that
 // several repetitions reach keeps the times of the last one.
 Ticks RingState::repeat(std::int64_t iteration, std::int64_t count, Ticks period_ticks) const {
+  struct Use {
+    std::int64_t index;
+    SlotTimes times;
+    bool writes;
+    Ticks grows;  // in a period
+  };
   const std::int64_t period = iteration - iteration_;
-  std::vector<std::int64_t> used;
-  for (std::int64_t i = 0; i < ring_->slots; ++i) {
-    if (is_used(i)) used.push_back(i);
+  std::vector<Use> uses;
+  for (std::size_t i = 0; i < then_.size(); ++i) {
+    const std::int64_t here = moving(i);
+    const SlotTimes& times = now(here);
+    if (!is_used(times, then_[i])) continue;
+    uses.push_back({here, times, is_written(times, then_[i]),
+                    std::clamp<Ticks>(growth_at(here, iteration), 0, period_ticks)});
   }
-  std::vector<Ticks> growth;
-  add_growth(iteration, growth);
-  std::vector<SlotTimes> after(clock_->slots.begin() + ring_->first,
-                               clock_->slots.begin() + ring_->first + ring_->slots);
-  std::vector<bool> has_ready(then_.size(), false);
-  std::vector<bool> has_free(then_.size(), false);
+  std::vector<bool> has_ready(ring_->slots, false);
+  std::vector<bool> has_free(ring_->slots, false);
   const std::int64_t last = std::max<std::int64_t>(0, count - ring_->slots);
   for (std::int64_t k = count; k > last; --k) {
-    for (std::int64_t from : used) {
-      const std::int64_t to = index(from, k * period);
+    for (const Use& use : uses) {
+      const std::int64_t to = index(use.index, k * period);
+      SlotTimes& after = now(to);
       if (!has_free[to]) {
-        after[to].free = now(from).free + k * period_ticks;
-        after[to].free_by = now(from).free_by;
+        after.free = use.times.free + k * period_ticks;
+        after.free_by = use.times.free_by;
       }
       has_free[to] = true;
-      if (!is_written(from) || has_ready[to]) continue;
+      if (!use.writes || has_ready[to]) continue;
       has_ready[to] = true;
-      const std::int64_t place = index(from, -iteration);
-      const Ticks grows = std::clamp<Ticks>(growth[place], 0, period_ticks);
-      after[to].ready = now(from).ready + k * period_ticks;
-      after[to].ready_by = now(from).ready_by;
-      after[to].chain = now(from).chain + k * grows;
+      after.ready = use.times.ready + k * period_ticks;
+      after.ready_by = use.times.ready_by;
+      after.chain = use.times.chain + k * use.grows;
     }
     if (ring_->stride == 0) break;  // all come to the same slots
   }
-  std::copy(after.begin(), after.end(), clock_->slots.begin() + ring_->first);
-  const auto shorter = [](const SlotTimes& a, const SlotTimes& b) { return a.chain < b.chain; };
-  return std::max_element(after.begin(), after.end(), shorter)->chain;
+  const auto first = clock_->slots.begin() + ring_->first;
+  return std::max_element(first, first + ring_->slots,
+                          [](const SlotTimes& a, const SlotTimes& b) { return a.chain < b.chain; })
+      ->chain;
+}
+
+const SlotTimes& RingState::then(std::int64_t index) const {
+  if (moving_.all) return then_[index];
+  const auto found = std::ranges::lower_bound(moving_.some, index);
+  if (found == moving_.some.end() || *found != index) return now(index);
+  return then_[found - moving_.some.begin()];
 }
 
 std::int64_t RingState::index(std::int64_t place, std::int64_t iteration) const {
-  const std::int64_t index = (place + ring_->stride * iteration) % ring_->slots;
-  return index < 0 ? index + ring_->slots : index;
+  return wrapped(place + ring_->stride * iteration, ring_->slots);
 }
 
 }  // namespace podium::sim

@@ -39,7 +39,32 @@ std::int64_t sum(const std::array<std::int64_t, kActivities>& all) {
 
 }  // namespace
 
-LoopState::LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iteration)
+Ticks earliest_lane(const LoopPart& part, const TaskClock& clock) {
+  Ticks earliest = clock.lanes[part.lanes.front()];
+  for (int lane : part.lanes) earliest = std::min<Ticks>(earliest, clock.lanes[lane]);
+  return earliest;
+}
+
+LoopStart::LoopStart(const LoopPart& part, TaskClock& clock, std::int64_t iteration)
+    : part_(&part), iteration_(iteration), late_(part.rings.size()) {
+  for (int lane : part.lanes) clock.settle(lane);
+  const Ticks base = earliest_lane(part, clock);
+  for (std::size_t i = 0; i < part.rings.size(); ++i) {
+    const Ring& ring = part.rings[i];
+    if (ring.stride == 0) continue;
+    for (int slot = 0; slot < ring.slots; ++slot) {
+      const SlotTimes& times = clock.slots[ring.first + slot];
+      if (times.ready > base || times.free > base) late_[i].push_back(slot);
+    }
+  }
+}
+
+RingSlots LoopStart::moving_slots(std::size_t ring, std::int64_t end) const {
+  return sim::moving_slots(part_->rings[ring], late_[ring], iteration_, end);
+}
+
+LoopState::LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iteration, const LoopStart& start,
+                     std::int64_t end)
     : part_(&part),
       clock_(&clock),
       iteration_(iteration),
@@ -53,7 +78,8 @@ LoopState::LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iterat
   if (clock.waits) first_wait_ = clock.waits->size();
   base_ = earliest_lane();
   for (const Ticks* time : times()) times_.push_back(*time);
-  for (const Ring& ring : part.rings) rings_.emplace_back(ring, clock, iteration);
+  for (std::size_t i = 0; i < part.rings.size(); ++i)
+    rings_.emplace_back(part.rings[i], clock, iteration, start.moving_slots(i, end));
   for (int processor : processors_) {
     overlaps_.push_back(clock.overlaps[processor]);
     tallies_.push_back(clock.tallies[processor]);
@@ -127,12 +153,6 @@ std::vector<Ticks*> LoopState::times() const {
   }
   for (int link : part_->links) all.push_back(&clock_->links[link].time);
   return all;
-}
-
-Ticks LoopState::earliest_lane() const {
-  Ticks earliest = clock_->lanes[part_->lanes.front()];
-  for (int lane : part_->lanes) earliest = std::min<Ticks>(earliest, clock_->lanes[lane]);
-  return earliest;
 }
 
 bool LoopState::uses_both_lanes(int processor) const {

@@ -11,12 +11,30 @@
 
 namespace podium::sim {
 
+/// The clock of the earliest lane of a part.
+Ticks earliest_lane(const LoopPart& part, const TaskClock& clock);
+
+/// A part of a loop before the first of iterations that are alike: where each of its rings is not at rest.
+class LoopStart {
+ public:
+  LoopStart(const LoopPart& part, TaskClock& clock, std::int64_t iteration);
+  /// Of the ring with this number, up to iteration `end`.
+  RingSlots moving_slots(std::size_t ring, std::int64_t end) const;
+
+ private:
+  const LoopPart* part_;
+  std::int64_t iteration_;
+  std::vector<std::vector<int>> late_;  ///< slots of each ring with a stride
+};
+
 /// All that the next iterations of a part of a loop depend on. Times count from the clock of the part's
 /// earliest lane: earlier times have no effect any more.
 class LoopState {
  public:
-  /// Takes the state now, before iteration number `iteration`. `part` and `clock` outlive it.
-  LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iteration);
+  /// Takes the state now, before iteration number `iteration`, for comparisons up to iteration number `end`.
+  /// `part` and `clock` outlive it.
+  LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iteration, const LoopStart& start,
+            std::int64_t end);
 
   std::int64_t iteration() const { return iteration_; }
   /// True when the clock, now before iteration number `iteration`, stands as it did then, only later: the
@@ -34,7 +52,7 @@ class LoopState {
  private:
   /// The times of the part in the clock, except those of its slots.
   std::vector<Ticks*> times() const;
-  Ticks earliest_lane() const;
+  Ticks earliest_lane() const { return sim::earliest_lane(*part_, *clock_); }
   bool uses_both_lanes(int processor) const;
   void repeat_tallies(std::int64_t times, Ticks period_ticks) const;
   Ticks overlap_alone(int processor, const Tally& then, const Tally& now, std::int64_t times,

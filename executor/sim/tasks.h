@@ -87,7 +87,8 @@ struct Ring {
   int first = 0;
   int slots = 1;
   int stride = 0;
-  int turn = 1;  ///< after so many iterations all uses are where they were, relative to that
+  int turn = 1;                  ///< after so many iterations all uses are where they were, relative to that
+  std::vector<int> starts = {};  ///< with a stride: the slots that uses come to in iteration 0, from `first`
 };
 
 /// Steps of a loop's body that share no lane, link, barrier or slot with the other steps.

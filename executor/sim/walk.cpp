@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kPatience = 50;
 
 // To look at a slot of a state takes so much less than to walk a task.
-constexpr std::int64_t kSlotsPerTask = 4;
+constexpr std::int64_t kSlotsPerTask = 16;
 
 // Whether so many iterations are walked sooner than looked at.
 bool is_soon_walked(const LoopPart& part, std::int64_t iterations) {
@@ -86,10 +86,11 @@ class Walker {
       for (std::int64_t iteration = first; iteration < count; ++iteration) walk_through(iteration);
       return count;
     }
-    LoopState then(part, clock_, first);
+    const LoopStart start(part, clock_, first);
     std::vector<Ticks> last_growth;
     std::int64_t shortest = 1;  // period
     std::int64_t window = 1;
+    LoopState then(part, clock_, first, start, first + window);
     for (std::int64_t done = first; done < count;) {
       walk_through(done++);
       const std::int64_t period = done - then.iteration();
@@ -111,7 +112,7 @@ class Walker {
         last_growth = std::move(growth);
         window = std::max(period, shortest);
       }
-      then = LoopState(part, clock_, done);
+      if (done < count) then = LoopState(part, clock_, done, start, done + window);
     }
     return count;
   }

@@ -1,3 +1,6 @@
+// The turns of a pipeline's passes are numbers of stages that ascend in the order in which a micro-batch can
+// take them: of `n` chunks, chunk c goes there in c, back in 2 n - c, and has its weight gradients in 4 n - c;
+// the update is 5 n. The parts that the graph is cut into by them are the blocks of the passes.
 #include "executor/lower/draft/passes.h"
 
 #include <algorithm>
@@ -16,13 +19,6 @@ using schedule::Backward;
 using schedule::Pass;
 
 namespace {
-
-Backward backward_in(const Strategy& strategy) {
-  if (strategy.pipeline_order != PipelineOrder::Listed) {
-    return schedule::family_of(strategy.pipeline_order).backward;
-  }
-  return is_split(schedule::Schedule{.orders = strategy.pipeline_list}) ? Backward::Split : Backward::Whole;
-}
 
 std::vector<std::int64_t> kept_for_ways_back(const PlacedGraph& placed, const Chunks& chunks) {
   const ir::Graph& graph = placed.graph();
@@ -60,7 +56,21 @@ std::vector<std::int64_t> variables_on_chip(const Lowering& lowering) {
   return most;
 }
 
+// In lockstep the last chunk goes there and back at once.
+void turn_in_the_last(Chunks& chunks) {
+  for (ChunkPass& of : chunks.of_op) {
+    if (of.chunk == chunks.layout.chunks() - 1) of.pass = Pass::Forward;
+  }
+}
+
 }  // namespace
+
+Backward backward_in(const Strategy& strategy) {
+  if (strategy.pipeline_order != PipelineOrder::Listed) {
+    return schedule::family_of(strategy.pipeline_order).backward;
+  }
+  return is_split(schedule::Schedule{.orders = strategy.pipeline_list}) ? Backward::Split : Backward::Whole;
+}
 
 Adjacent adjacent_in(const Strategy& strategy) {
   if (strategy.pipeline_order == PipelineOrder::Listed) return Adjacent::AreApart;
@@ -70,11 +80,14 @@ Adjacent adjacent_in(const Strategy& strategy) {
 
 Chunks chunks_in(const PlacedGraph& placed, const Strategy& strategy, Backward backward) {
   Chunks chunks = find_chunks(placed, adjacent_in(strategy));
-  if (backward == Backward::Split) return chunks;
-  for (OpId op : placed.graph().op_ids()) {
-    if (chunks.of_op[op].pass == Pass::WeightGradient) chunks.of_op[op].pass = Pass::InputGradient;
-  }
+  if (backward == Backward::Whole) make_whole(chunks);
   return chunks;
+}
+
+void make_whole(Chunks& chunks) {
+  for (ChunkPass& of : chunks.of_op) {
+    if (of.pass == Pass::WeightGradient) of.pass = Pass::InputGradient;
+  }
 }
 
 ir::IdMap<OpId, Turn> turns_of_passes(const PlacedGraph& placed, const Variables& variables,
@@ -104,30 +117,50 @@ ChunkPass pass_of(const Turn& turn, int chunks) {
   return {Pass::WeightGradient, 4 * chunks - turn.stage};
 }
 
-PassBlocks find_pass_blocks(const Lowering& lowering) {
-  const PlacedGraph& placed = lowering.placed;
-  const Backward backward = backward_in(lowering.strategy);
-  Chunks chunks = chunks_in(placed, lowering.strategy, backward);
+PassBlocks blocks_of_passes(const Lowering& lowering, const Chunks& chunks, Backward backward,
+                            const std::vector<Part>& parts,
+                            const std::function<ChunkPass(const Turn&)>& pass_of) {
   PassBlocks found{.layout = chunks.layout,
                    .backward = backward,
-                   .kept_bytes = kept_for_ways_back(placed, chunks),
+                   .kept_bytes = kept_for_ways_back(lowering.placed, chunks),
                    .variable_bytes = variables_on_chip(lowering)};
-  const int last = chunks.layout.chunks() - 1;
-  for (OpId op : placed.graph().op_ids()) {
-    ChunkPass& of = chunks.of_op[op];
-    if (lowering.strategy.pipeline_order == PipelineOrder::Lockstep && of.chunk == last)
-      of.pass = Pass::Forward;
-  }
-  for (Part& part : make_parts(placed.graph(), turns_of_passes(placed, lowering.variables, chunks))) {
+  for (const Part& part : parts) {
     if (part.turn.meeting == Meeting::OfGroup) continue;
-    executor::Block block{.name = "", .processor = part.turn.processor, .graph = std::move(part.graph)};
+    const PassBlocks::Block block{part.turn.processor, &part.graph};
     if (part.turn.work == Work::Update) {
-      found.updates.push_back(std::move(block));
+      found.updates.push_back(block);
     } else {
-      found.passes.push_back({pass_of(part.turn, chunks.layout.chunks()), std::move(block)});
+      found.passes.push_back({pass_of(part.turn), block});
     }
   }
   return found;
+}
+
+void show_passes(const Lowering& lowering) {
+  const PlacedGraph& placed = lowering.placed;
+  const Backward backward = backward_in(lowering.strategy);
+  const Chunks chunks = chunks_in(placed, lowering.strategy, backward);
+  Chunks turned = chunks;
+  if (lowering.strategy.pipeline_order == PipelineOrder::Lockstep) turn_in_the_last(turned);
+  const std::vector<Part> parts =
+      make_parts(placed.graph(), turns_of_passes(placed, lowering.variables, turned));
+  lowering.use_passes(blocks_of_passes(lowering, chunks, backward, parts, [&](const Turn& turn) {
+    return pass_of(turn, chunks.layout.chunks());
+  }));
+}
+
+void show_passes_of_stages(const Lowering& lowering, const std::vector<Part>& parts) {
+  const PlacedGraph& placed = lowering.placed;
+  const Backward backward = backward_in(lowering.strategy);
+  const Chunks chunks = chunks_in(placed, lowering.strategy, backward);
+  Chunks turned = chunks;
+  turn_in_the_last(turned);
+  std::vector<ChunkPass> of_stages(lowering.facts.stages.count());
+  for (OpId op : placed.graph().op_ids()) {
+    if (!placed.is_outer(op)) of_stages[lowering.facts.stages.of(placed[op])] = turned.of_op[op];
+  }
+  lowering.use_passes(blocks_of_passes(lowering, chunks, backward, parts,
+                                       [&](const Turn& turn) { return of_stages[turn.stage]; }));
 }
 
 }  // namespace podium::lower

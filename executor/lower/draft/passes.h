@@ -21,6 +21,9 @@ Adjacent adjacent_in(const Strategy& strategy);
 /// them.
 Chunks chunks_in(const PlacedGraph& placed, const Strategy& strategy, schedule::Backward backward);
 
+/// Weight gradients become a part of whole backward passes.
+void make_whole(Chunks& chunks);
+
 /// A turn for each op, in an order in which a micro-batch can take them: there, back, then weight gradients,
 /// and the update.
 ir::IdMap<ir::OpId, Turn> turns_of_passes(const PlacedGraph& placed, const Variables& variables,
@@ -30,14 +33,19 @@ ChunkPass pass_of(const Turn& turn, int chunks);
 
 /// What a pipeline computes, without an order.
 struct PassBlocks {
+  /// What a processor computes in one go; `graph` is a part's.
+  struct Block {
+    int processor = 0;
+    const ir::Graph* graph = nullptr;
+  };
   struct Of {
     ChunkPass of;
-    executor::Block block;
+    Block block;
   };
   schedule::Layout layout = {};
   schedule::Backward backward = schedule::Backward::Whole;
   std::vector<Of> passes = {};
-  std::vector<executor::Block> updates = {};
+  std::vector<Block> updates = {};
   /// Of each chunk: bytes of what its forward pass leaves for a pass of its way back, of a micro-batch, on
   /// the processor that keeps most.
   std::vector<std::int64_t> kept_bytes = {};
@@ -45,8 +53,20 @@ struct PassBlocks {
   std::vector<std::int64_t> variable_bytes = {};
 };
 
-/// The blocks that the strategy's schedule puts in order. A backward pass is whole where the schedule has it
-/// so. In lockstep the last chunk goes there and back in one block, which is a forward pass here.
-PassBlocks find_pass_blocks(const Lowering& lowering);
+/// Whether backward passes are whole in the strategy's schedule.
+schedule::Backward backward_in(const Strategy& strategy);
+
+/// The blocks of these parts of a placed graph. `pass_of` says of the turn of a part that is no update which
+/// pass it belongs to.
+PassBlocks blocks_of_passes(const Lowering& lowering, const Chunks& chunks, schedule::Backward backward,
+                            const std::vector<Part>& parts,
+                            const std::function<ChunkPass(const Turn&)>& pass_of);
+
+/// Shows the blocks that the strategy's schedule puts in order, before there is an order. In lockstep the
+/// last chunk goes there and back in one block, which is a forward pass here.
+void show_passes(const Lowering& lowering);
+
+/// The same of the parts of lockstep, whose turns are stages.
+void show_passes_of_stages(const Lowering& lowering, const std::vector<Part>& parts);
 
 }  // namespace podium::lower

@@ -89,6 +89,7 @@ class PartMaker {
   Part make(int index, const std::vector<OpId>& ops) {
     Part part;
     part.graph.name = graph_.name;
+    part.graph.ops.reserve(ops.size());
     for (OpId id : ops) {
       Op op = graph_[id];
       for (ValueId& input : op.inputs) {
@@ -117,9 +118,8 @@ class PartMaker {
   };
 
   ValueId add(Part& part, int index, ValueId outer) {
-    const ir::Value& value = graph_[outer];
-    const ValueId id = part.graph.add_value(value.name, value.type);
-    part.graph[id] = value;
+    const ValueId id{static_cast<std::int32_t>(part.graph.values.size())};
+    part.graph.values.push_back(graph_[outer]);
     values_[outer].known_in = index;
     return values_[outer].local = id;
   }

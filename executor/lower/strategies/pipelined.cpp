@@ -18,6 +18,7 @@
 
 #include "executor/lower/draft/cut_update.h"
 #include "executor/lower/draft/host_io.h"
+#include "executor/lower/draft/passes.h"
 #include "executor/lower/draft/remote.h"
 #include "executor/lower/draft/rounds.h"
 #include "executor/lower/draft/update.h"
@@ -237,6 +238,7 @@ executor::Program pipelined(const Lowering& lowering) {
                                        {.whole_turns = facts.updates_in_stages && !has_groups(facts.stages),
                                         .streamed = remote.streamed(),
                                         .priority = draft.priorities()});
+  if (lowering.use_passes) show_passes_of_stages(lowering, parts);
   Pipelined strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     Part& part = parts[p];

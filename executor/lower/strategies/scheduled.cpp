@@ -296,9 +296,12 @@ executor::Program scheduled(const Lowering& lowering) {
   Chunks chunks = chunks_in(draft.placed, draft.strategy, schedule::Backward::Split);
   Schedule schedule = schedule_for(draft.strategy, chunks.layout, draft.facts);
   const auto backward = is_split(schedule) ? schedule::Backward::Split : schedule::Backward::Whole;
-  if (backward == schedule::Backward::Whole) chunks = chunks_in(draft.placed, draft.strategy, backward);
+  if (backward == schedule::Backward::Whole) make_whole(chunks);
   std::vector<Part> parts = make_parts(draft.graph, turns_of_passes(draft.placed, draft.variables, chunks),
                                        {.streamed = remote.streamed(), .priority = draft.priorities()});
+  const auto pass_of_turn = [&](const Turn& turn) { return pass_of(turn, chunks.layout.chunks()); };
+  if (lowering.use_passes)
+    lowering.use_passes(blocks_of_passes(lowering, chunks, backward, parts, pass_of_turn));
   Scheduled strategy(draft, remote, std::move(schedule));
   for (std::size_t p = 0; p < parts.size(); ++p) {
     Part& part = parts[p];
@@ -307,7 +310,7 @@ executor::Program scheduled(const Lowering& lowering) {
                                                             part.turn.processor));
       continue;
     }
-    const ChunkPass of = pass_of(part.turn, chunks.layout.chunks());
+    const ChunkPass of = pass_of_turn(part.turn);
     const std::size_t count = length_of_round(std::span(parts).subspan(p));
     strategy.add(std::span(parts).subspan(p, count), of, name_of_pass(of, backward));
     p += count - 1;

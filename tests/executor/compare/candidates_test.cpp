@@ -235,6 +235,27 @@ TEST(Strategies, CutAModelWithFewOpsIntoNoMorePiecesThanThatInPhasesAndShorterPi
   }
 }
 
+// Names of pipelines without any change, longest first.
+std::vector<std::string> names_of_pipelines(const Request& asked) {
+  std::vector<std::string> all = names(sensible_candidates(asked));
+  std::erase_if(all, [](const std::string& name) {
+    return !name.starts_with("pipelined") || !name.ends_with("replicas");
+  });
+  return all;
+}
+
+TEST(Strategies, OfTrainingHavePipelinesOfMoreThan256StagesOnlyWhereShorterOnesHaveNoRoom) {
+  Request asked = request(1024);
+  asked.task = Task::Training;
+  asked.ops = 5000;
+  asked.memory_bytes = asked.weight_bytes;
+  EXPECT_THAT(names_of_pipelines(asked),
+              ::testing::ElementsAre("pipelined over 256, 4 replicas", "pipelined over 128, 8 replicas",
+                                     "pipelined over 64, 16 replicas", "pipelined over 32, 32 replicas"));
+  asked.memory_bytes = asked.weight_bytes / 100;
+  EXPECT_THAT(names_of_pipelines(asked), ::testing::ElementsAre("pipelined over 512, 2 replicas"));
+}
+
 TEST(Strategies, OfTrainingContradictThemselvesNowhereAndTakeTheSameMicroBatchesInAnUpdate) {
   for (int processors : {1, 2, 3, 4, 6, 7, 16, 1024}) {
     std::set<std::string> names;

@@ -23,7 +23,7 @@ const std::string kTwoOps =
 
 TEST(BlockCost, IsTheSumOfItsOps) {
   const executor::Block block = block_of(kTwoOps);
-  const BlockCost cost = block_cost(block, machine(), 1472);
+  const BlockCost cost = block_cost(block.graph, machine(), 1472);
   double seconds = 0;
   for (const ir::Op& op : block.graph.ops) seconds += op_seconds(block.graph, op, machine(), 1472);
   EXPECT_DOUBLE_EQ(cost.seconds, seconds);
@@ -37,7 +37,8 @@ TEST(BlockCost, IsMoreOnFewerTiles) {
   const executor::Block block = block_of(
       "g (float[4096, 1024] x, float[1024, 1024] w) => (float[4096, 1024] y) { p = MatMul(x, w) y = Relu(p) "
       "}");
-  EXPECT_GT(block_cost(block, machine(), 368).seconds, 2 * block_cost(block, machine(), 1472).seconds);
+  EXPECT_GT(block_cost(block.graph, machine(), 368).seconds,
+            2 * block_cost(block.graph, machine(), 1472).seconds);
 }
 
 TEST(BlockCost, SharesTheCodeOfEqualKernelsWhereItIsOutlined) {
@@ -45,7 +46,7 @@ TEST(BlockCost, SharesTheCodeOfEqualKernelsWhereItIsOutlined) {
     const executor::Block block =
         block_of("g (float[8, 8] x) => (float[8, 8] y) { p = MatMul(x, x) q = MatMul " + annotation +
                  "(p, p) y = Add(p, q) }");
-    return block_cost(block, machine(), 1472, outlining).code_bytes;
+    return block_cost(block.graph, machine(), 1472, outlining).code_bytes;
   };
   EXPECT_EQ(code("", Outlining::On), 2 * 94208);
   EXPECT_EQ(code("", Outlining::Off), 3 * 94208);
@@ -55,14 +56,15 @@ TEST(BlockCost, SharesTheCodeOfEqualKernelsWhereItIsOutlined) {
 TEST(BlockCost, CountsTheOpsOfBodiesForTheirCode) {
   const BlockCost cost = block_cost(block_of(R"(g (float[8] x, bool c) => (float[8] y) {
     y = If (c) <then_branch = t () => (float[8] a) { b = Neg(x) a = Exp(b) },
-                else_branch = e () => (float[8] d) { d = Neg(x) }> })"),
+                else_branch = e () => (float[8] d) { d = Neg(x) }> })")
+                                        .graph,
                                     machine(), 1472);
   EXPECT_EQ(cost.ops, 4);
 }
 
 TEST(BlockCost, NamesTheOpWhoseSizeOnlyARunTells) {
   try {
-    block_cost(block_of("g (float[8] x) => (int64[1, N] y) { y = NonZero(x) }"), machine(), 1472);
+    block_cost(block_of("g (float[8] x) => (int64[1, N] y) { y = NonZero(x) }").graph, machine(), 1472);
     FAIL() << "a size that nobody knows";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "node 'y' (NonZero): the size of int64[1,?] is known only by a run");
@@ -85,8 +87,8 @@ TEST(BlockCosts, AreThoughtOutOnceForBlocksThatAreEqualButForNames) {
   BlockCosts costs(gpu, Outlining::On);
   const executor::Block first = copies_of({"a", "b"}, {3, 4});
   const executor::Block second = copies_of({"c", "d"}, {7, 6});
-  EXPECT_EQ(&costs.of(first, gpu.tiles), &costs.of(second, gpu.tiles));
-  EXPECT_NE(&costs.of(first, gpu.tiles), &costs.of(first, 1));
+  EXPECT_EQ(&costs.of(first.graph, gpu.tiles), &costs.of(second.graph, gpu.tiles));
+  EXPECT_NE(&costs.of(first.graph, gpu.tiles), &costs.of(first.graph, 1));
 }
 
 TEST(BlockCosts, AreThoseOfBlocksWhoseOpsBelongTogetherInOtherWays) {
@@ -96,9 +98,9 @@ TEST(BlockCosts, AreThoseOfBlocksWhoseOpsBelongTogetherInOtherWays) {
   const executor::Block apart = copies_of({"a", "b"}, {3, 4});
   const executor::Block together = copies_of({"a", "b"}, {3, 3});
   const executor::Block one_node = copies_of({"a", "a"}, {3, 4});
-  EXPECT_EQ(costs.of(apart, gpu.tiles).dispatch_seconds, 2);
-  EXPECT_EQ(costs.of(together, gpu.tiles).dispatch_seconds, 1);
-  EXPECT_NE(&costs.of(apart, gpu.tiles), &costs.of(one_node, gpu.tiles));
+  EXPECT_EQ(costs.of(apart.graph, gpu.tiles).dispatch_seconds, 2);
+  EXPECT_EQ(costs.of(together.graph, gpu.tiles).dispatch_seconds, 1);
+  EXPECT_NE(&costs.of(apart.graph, gpu.tiles), &costs.of(one_node.graph, gpu.tiles));
 }
 
 TEST(OpSeconds, OfAnUnknownSizeIsZero) {
@@ -112,11 +114,11 @@ TEST(BlockCost, OfManyUpdatesHasOneLaunchWhereAKernelGoesOverManyTensors) {
       "{ a = Sub(v, dv) b = Sub(w, dw) }");
   device::Device gpu = *device::find_preset("a100-80");
   gpu.dispatch_seconds = 1e-3;
-  EXPECT_DOUBLE_EQ(block_cost(block, gpu, gpu.tiles).seconds, 2e-3);
+  EXPECT_DOUBLE_EQ(block_cost(block.graph, gpu, gpu.tiles).seconds, 2e-3);
   for (ir::Op& op : block.graph.ops) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
-  EXPECT_DOUBLE_EQ(block_cost(block, gpu, gpu.tiles).seconds, 1e-3);
+  EXPECT_DOUBLE_EQ(block_cost(block.graph, gpu, gpu.tiles).seconds, 1e-3);
   gpu.multi_tensor_kernels = false;
-  EXPECT_DOUBLE_EQ(block_cost(block, gpu, gpu.tiles).seconds, 2e-3);
+  EXPECT_DOUBLE_EQ(block_cost(block.graph, gpu, gpu.tiles).seconds, 2e-3);
 }
 
 TEST(BlockCost, TellsHowLongBeforeItsEndAnOutputIsMade) {
@@ -127,7 +129,7 @@ TEST(BlockCost, TellsHowLongBeforeItsEndAnOutputIsMade) {
   device::Device device = *device::find_preset("a100-80");
   for (double dispatch : {0.0, 1.0}) {
     device.dispatch_seconds = dispatch;
-    const BlockCost cost = block_cost(block, device, device.tiles);
+    const BlockCost cost = block_cost(block.graph, device, device.tiles);
     ASSERT_EQ(cost.early_seconds.size(), 2U);
     EXPECT_NEAR(cost.early_seconds[0], cost.seconds / 2, 1e-9 * cost.seconds);
     EXPECT_DOUBLE_EQ(cost.early_seconds[1], 0);

@@ -19,7 +19,7 @@ TEST(Costs, OfABlockAreThoseOfItsOpsOnTheComputeTiles) {
   const device::Device device = pod();
   const double seconds = sim::costs_of(made.program, device, 32).blocks[block].seconds;
   EXPECT_GT(seconds, 0);
-  EXPECT_EQ(seconds, sim::block_cost(made.program[block], device, device.tiles - 32).seconds);
+  EXPECT_EQ(seconds, sim::block_cost(made.program[block].graph, device, device.tiles - 32).seconds);
 }
 
 constexpr const char* kProduct =
@@ -35,7 +35,7 @@ TEST(Costs, OfProductsOnManyProcessorsAreThoseOfTheSlowest) {
     return sim::costs_of(made.program, device, 0).blocks[block].seconds;
   };
   double fewer = seconds(1);
-  EXPECT_EQ(fewer, sim::block_cost(made.program[block], device, device.tiles).seconds);
+  EXPECT_EQ(fewer, sim::block_cost(made.program[block].graph, device, device.tiles).seconds);
   for (int replicas = 2; replicas <= 1024; replicas *= 2) {
     const double more = seconds(replicas);
     EXPECT_GT(more, fewer) << replicas;
@@ -258,7 +258,7 @@ TEST(Costs, OfABlockOnTheIoTilesAreThoseOfFewTiles) {
   sketch.program.blocks.push_back(block);
   const device::Device device = pod();
   const sim::Costs costs = sim::costs_of(sketch.program, device, 32);
-  EXPECT_EQ(costs.blocks[{1}].seconds, sim::block_cost(block, device, 32).seconds);
+  EXPECT_EQ(costs.blocks[{1}].seconds, sim::block_cost(block.graph, device, 32).seconds);
   EXPECT_GT(costs.blocks[{1}].seconds, costs.blocks[{0}].seconds);
 }
 

@@ -57,6 +57,8 @@ TEST(LoopParts, KnowHowSlotsGoRound) {
   EXPECT_EQ(parts[0].rings[0].turn, 1);
   EXPECT_EQ(parts[0].rings[1].stride, 0);
   EXPECT_EQ(parts[0].rings[1].turn, 4);
+  EXPECT_EQ(parts[0].rings[0].starts, (std::vector<int>{0}));
+  EXPECT_TRUE(parts[0].rings[1].starts.empty()) << "strides differ";
 }
 
 // The loop has ten iterations.
@@ -81,6 +83,9 @@ TEST(LoopParts, KnowTheSlotsThatALoopComesTo) {
   EXPECT_EQ(rings[3].first, 300);
   EXPECT_EQ(rings[3].slots, 100) << "what goes round comes to all of them";
   EXPECT_EQ(parts[0].slots, 12 + 19 + 1 + 100);
+  EXPECT_EQ(rings[0].starts, (std::vector<int>{0, 2}));
+  EXPECT_EQ(rings[1].starts, (std::vector<int>{18}));
+  EXPECT_EQ(rings[3].starts, (std::vector<int>{95}));
 }
 
 TEST(LoopParts, ComeToAllThatAnInnerLoopComesTo) {

@@ -90,7 +90,8 @@ TEST(LoopState, GoesOnFromAnIterationThatLeavesWhatItFound) {
   sketch.program.steps = {repeat(10, {sketch.compute("work", 0, 3, {}, {sketch.buffer("y", 0)})})};
   const sim::Tasks tasks = sketch.tasks();
   sim::TaskClock clock(tasks, 0);
-  const sim::LoopState before(tasks.loops[0].parts[0], clock, 0);
+  const sim::LoopPart& part = tasks.loops[0].parts[0];
+  const sim::LoopState before(part, clock, 0, sim::LoopStart(part, clock, 0), 1);
   clock.run(tasks.tasks[0], 0);
   ASSERT_TRUE(before.same_as_now(1));
   EXPECT_EQ(before.times_more(tasks, 9), 9);
@@ -126,6 +127,45 @@ TEST(SteadyState, AStashIsSeenFromTheIterationThatUsesIt) {
                               sketch.compute("use", 0, 1.5, {entry(stash, 0, 1)}, {a}), copy({{a, b}}),
                               sketch.compute("next", 1, 2, {b}, {y})}));
   EXPECT_GE(compare(sketch), 50);
+}
+
+// A loop of one processor fills a stash of many slots and a second one, of another processor, reads it, from
+// either end: of the slots those alone are looked at that some iterations have come to.
+TEST(SteadyState, LoopsThatGoThroughManySlotsAreFolded) {
+  std::mt19937 dice(7);
+  for (int trial = 0; trial < 60; ++trial) {
+    Sketch sketch(2, {.copy = static_cast<double>(dice() % 4)});
+    constexpr int kSlots = 400;
+    const int around = static_cast<int>(dice() % 2) * 390;  // whether the stash goes round
+    const Slot stash = sketch.buffer("stash", 0, Memory::Compute, kSlots);
+    const Slot there = sketch.buffer("there", 1, Memory::Compute, kSlots);
+    const Slot sum = sketch.filled("sum", 1);
+    Step fill = sketch.compute("fill", 0, 1 + dice() % 5, {}, {entry(stash, around, 1)});
+    Step more = sketch.compute("more", 0, dice() % 3, {entry(stash, around, 1)}, {entry(stash, around, 1)});
+    Step send = copy({{entry(stash, around, 1), entry(there, around, 1)}});
+    const bool is_backwards = dice() % 2 == 0 && around == 0;
+    const Slot read = is_backwards ? entry(there, 299, -1) : entry(there, around, 1);
+    Step use = sketch.compute("use", 1, 1 + dice() % 5, {read, sum}, {sum});
+    sketch.program.steps = {repeat(300, {fill, more, send}), repeat(300, {use})};
+    SCOPED_TRACE(trial);
+    EXPECT_GE(compare(sketch), 400);
+  }
+}
+
+TEST(LoopStart, KnowsWhichSlotsAreNotAtRest) {
+  Sketch sketch(1);
+  const Slot ring = sketch.buffer("ring", 0, Memory::Compute, 100);
+  sketch.program.steps = {repeat(50, {sketch.compute("fill", 0, 1, {}, {entry(ring, 95, 1)})})};
+  const sim::Tasks tasks = sketch.tasks();
+  sim::TaskClock clock(tasks, 0);
+  clock.lanes[0] = {20};
+  clock.slots[7] = {.ready = 30, .free = 30};
+  clock.slots[8] = {.ready = 20, .free = 20};
+  const sim::LoopStart start(tasks.loops[0].parts[0], clock, 2);
+  const sim::RingSlots moving = start.moving_slots(0, 6);
+  EXPECT_FALSE(moving.all);
+  EXPECT_EQ(moving.some, (std::vector<int>{0, 7, 97, 98, 99}));
+  EXPECT_TRUE(start.moving_slots(0, 200).all);
 }
 
 TEST(SteadyState, StoresThatMoveNowAndThenMoveAsOften) {
