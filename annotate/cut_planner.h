@@ -75,7 +75,7 @@ class CutPlanner {
   const ir::Graph& whole_;
   const ShardingPlan& plan_;
   const Holdings& held_;
-  const ir::IdMap<ir::ValueId, std::vector<ir::OpId>> readers_;
+  const ir::Consumers readers_;
   const std::map<ir::ValueId, ir::ValueId> tensors_;  ///< whose gradients values are
   std::map<ir::ValueId, ir::VariableKind> kinds_;
   ir::IdMap<ir::ValueId, bool> accumulated_;

@@ -58,6 +58,9 @@ class Partitioner {
 
   Partitioned run() {
     out().name = whole_.name;
+    // Most ops have a part on each device.
+    out().ops.reserve(ops_.size() * plan_.devices);
+    out().values.reserve(whole_.values.size() * plan_.devices);
     hold_inputs();
     made_.ops.resize(ops_.size(), Cut::Whole);
     Place last;

@@ -55,7 +55,7 @@ class ProductGraph {
   /// Known before the run, or made of nothing else.
   bool is_weight(ir::ValueId value) const { return is_weight_[value]; }
   ir::OpId producer(ir::ValueId value) const { return producer_[value]; }
-  const std::vector<ir::OpId>& consumers(ir::ValueId value) const { return consumers_[value]; }
+  std::span<const ir::OpId> consumers(ir::ValueId value) const { return consumers_[value]; }
   /// The size along an axis that may count from the end; kUnknown where it is not known.
   std::int64_t dim(ir::ValueId value, std::int64_t axis) const;
   bool is_by_element(const ir::Op& op) const;
@@ -77,7 +77,7 @@ class ProductGraph {
 
   const ir::Graph& graph_;
   ir::IdMap<ir::ValueId, ir::OpId> producer_;
-  ir::IdMap<ir::ValueId, std::vector<ir::OpId>> consumers_;
+  ir::Consumers consumers_;
   ir::IdMap<ir::ValueId, bool> is_weight_;
   std::vector<Product> products_;
   ir::IdMap<ir::OpId, std::int32_t> place_of_;  ///< in products_; -1: none

@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 namespace podium::ir {
@@ -90,12 +91,16 @@ IdMap<ValueId, int> use_counts(const Graph& graph) {
   return result;
 }
 
-IdMap<ValueId, std::vector<OpId>> consumers(const Graph& graph) {
-  IdMap<ValueId, std::vector<OpId>> result(std::ssize(graph.values));
-  for (OpId id : graph.op_ids()) {
-    for (ValueId input : inputs_of(graph[id])) result[input].push_back(id);
+Consumers::Consumers(const Graph& graph) : first_(graph.values.size() + 1, 0) {
+  for (const Op& op : graph.ops) {
+    for (ValueId input : inputs_of(op)) ++first_[checked_index(input.index, graph.values.size()) + 1];
   }
-  return result;
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  readers_.resize(first_.back());
+  std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+  for (OpId id : graph.op_ids()) {
+    for (ValueId input : inputs_of(graph[id])) readers_[next[input.index]++] = id;
+  }
 }
 
 void for_each_body(const Op& op, const std::function<void(std::string_view, const Graph&)>& visit) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -136,8 +137,25 @@ class Graph {
 IdMap<ValueId, OpId> producers(const Graph& graph);
 /// For each value, how many op inputs and graph outputs read it.
 IdMap<ValueId, int> use_counts(const Graph& graph);
-/// For each value, the ops that read it, in order; an op that reads it twice is there twice.
-IdMap<ValueId, std::vector<OpId>> consumers(const Graph& graph);
+/// The ops that read each value, in one piece of memory.
+class Consumers {
+ public:
+  explicit Consumers(const Graph& graph);
+  /// In order; an op that reads the value twice is there twice.
+  std::span<const OpId> operator[](ValueId id) const {
+    const std::size_t value = checked_index(id.index, first_.size() - 1);
+    return std::span(readers_).subspan(first_[value], first_[value + 1] - first_[value]);
+  }
+  /// False for a value that is younger than this.
+  bool contains(ValueId id) const {
+    return id.valid() && static_cast<std::size_t>(id.index) + 1 < first_.size();
+  }
+
+ private:
+  std::vector<std::size_t> first_;  ///< of each value, in readers_; behind them the end
+  std::vector<OpId> readers_;
+};
+inline Consumers consumers(const Graph& graph) { return Consumers(graph); }
 /// Calls `visit` on each body of a control-flow op with the attribute's name.
 void for_each_body(const Op& op, const std::function<void(std::string_view, const Graph&)>& visit);
 

@@ -19,6 +19,9 @@
 namespace podium::ir {
 
 TypedOp::TypedOp(const Graph& graph, const Op& of) : op(of) {
+  input_types.reserve(op.inputs.size());
+  constants.reserve(op.inputs.size());
+  output_types.reserve(op.outputs.size());
   for (ValueId id : op.inputs) {
     input_types.push_back(id.valid() ? graph[id].type : Type{});
     constants.push_back(graph.is_constant(id) ? &*graph[id].constant : nullptr);

@@ -86,7 +86,7 @@ class Dependence {
   }
 
   bool meets_weights(ir::ValueId scalar) const {
-    return std::any_of(readers_[scalar].begin(), readers_[scalar].end(), [&](ir::OpId reader) {
+    return std::ranges::any_of(readers_[scalar], [&](ir::OpId reader) {
       const ir::Op& op = graph_[reader];
       if (combines(op) && scales_many(op)) return true;
       return is_alone(op, scalar) && !op.outputs.empty() && meets_weights(op.outputs[0]);
@@ -95,7 +95,7 @@ class Dependence {
 
   // Whether all who read it, at once or after ops of its own, read it as a setting.
   bool is_setting_alone(ir::ValueId number) const {
-    const std::vector<ir::OpId>& readers = readers_[number];
+    const std::span<const ir::OpId> readers = readers_[number];
     return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](ir::OpId reader) {
       const ir::Op& op = graph_[reader];
       bool is_read_so = true;
@@ -121,7 +121,7 @@ class Dependence {
 
   const ir::Graph& graph_;
   ir::IdMap<ir::ValueId, bool> depends_;
-  ir::IdMap<ir::ValueId, std::vector<ir::OpId>> readers_;
+  ir::Consumers readers_;
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ void give_outputs_an_op(PlacedGraph& placed) {
       placed.placement.ops.empty() ? ir::OpPlacement{} : placed.placement.ops.front();
   for (ir::ValueId& output : graph.outputs) {
     if (producer[output].valid()) continue;
-    const std::vector<ir::OpId>& beside = readers[output];
+    const std::span<const ir::OpId> beside = readers[output];
     const ir::OpPlacement place =
         in_context(beside.empty() ? first : placed[beside.front()], ir::Context::MicroBatch);
     output = placed.append_copy(output, graph[output].name, place);

@@ -9,8 +9,9 @@
 #include "executor/lower/placed/parts.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <set>
+#include <queue>
 
 #include "ir/ops/group_exchange.h"
 
@@ -27,7 +28,7 @@ constexpr int kNowhereYet = -1;
 
 // Which of several ops that can run goes first.
 struct Rank {
-  float lowered = 0;  ///< the priority with its sign turned: sets begin with the least
+  float lowered = 0;  ///< the priority with its sign turned: the least goes first
   OpId op;
   friend auto operator<=>(const Rank&, const Rank&) = default;
 };
@@ -39,23 +40,24 @@ std::vector<std::vector<OpId>> cut(const Graph& graph, const IdMap<OpId, Turn>& 
   const auto readers = consumers(graph);
   IdMap<OpId, int> waits_for(std::ssize(graph.ops), 0);
   const auto rank = [&](OpId id) { return Rank{priority ? -priority(id) : 0.0F, id}; };
-  std::map<Turn, std::set<Rank>> ready;
+  using Ready = std::priority_queue<Rank, std::vector<Rank>, std::greater<>>;
+  std::map<Turn, Ready> ready;
   for (OpId id : graph.op_ids()) {
     for (ValueId input : inputs_of(graph[id])) waits_for[id] += producer[input].valid() ? 1 : 0;
-    if (waits_for[id] == 0) ready[turns[id]].insert(rank(id));
+    if (waits_for[id] == 0) ready[turns[id]].push(rank(id));
   }
   std::vector<std::vector<OpId>> parts;
   while (!ready.empty()) {
     const Turn current = ready.begin()->first;
     std::vector<OpId>& ops = parts.emplace_back();
     for (auto here = ready.begin(); here != ready.end(); here = ready.find(current)) {
-      const OpId next = here->second.begin()->op;
-      here->second.erase(here->second.begin());
+      const OpId next = here->second.top().op;
+      here->second.pop();
       if (here->second.empty()) ready.erase(here);
       ops.push_back(next);
       for (ValueId output : outputs_of(graph[next])) {
         for (OpId reader : readers[output]) {
-          if (--waits_for[reader] == 0) ready[turns[reader]].insert(rank(reader));
+          if (--waits_for[reader] == 0) ready[turns[reader]].push(rank(reader));
         }
       }
     }
