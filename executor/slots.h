@@ -1,6 +1,7 @@
 // Visits the slots of steps without making a list of them, for passes over a million steps.
 #pragma once
 
+#include <cstdint>
 #include <variant>
 
 #include "executor/program.h"
@@ -8,7 +9,10 @@
 namespace podium::executor {
 
 /// The slot that stands for any number of one, also below zero, counted round and round.
-inline int slot_for(int number, int slots) { return (number % slots + slots) % slots; }
+inline int slot_for(std::int64_t number, int slots) {
+  const auto rest = static_cast<int>(number % slots);
+  return rest < 0 ? rest + slots : rest;
+}
 
 /// Calls `visit(slot, is_write, acts)` on each slot that a step uses itself, none for a Repeat, with the
 /// iterations in which it does: for a block all reads first, for transfers the read of each before its write.

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "executor/slots.h"
+
 namespace podium::sim {
 namespace {
-
-std::int64_t wrapped(std::int64_t index, std::int64_t slots) {
-  const std::int64_t rest = index % slots;
-  return rest < 0 ? rest + slots : rest;
-}
 
 bool same(Ticks now, Ticks base_now, Ticks then, Ticks base_then) {
   return std::max(now, base_now) - base_now == std::max(then, base_then) - base_then;
@@ -26,7 +23,7 @@ RingSlots moving_slots(const Ring& ring, const std::vector<int>& late, std::int6
   std::vector<int> some = late;
   for (std::int64_t iteration = first; iteration < end; ++iteration) {
     for (int start : ring.starts)
-      some.push_back(static_cast<int>(wrapped(start + ring.stride * iteration, ring.slots)));
+      some.push_back(executor::slot_for(start + ring.stride * iteration, ring.slots));
   }
   std::ranges::sort(some);
   some.erase(std::unique(some.begin(), some.end()), some.end());
@@ -134,7 +131,7 @@ const SlotTimes& RingState::then(std::int64_t index) const {
 }
 
 std::int64_t RingState::index(std::int64_t place, std::int64_t iteration) const {
-  return wrapped(place + ring_->stride * iteration, ring_->slots);
+  return executor::slot_for(place + ring_->stride * iteration, ring_->slots);
 }
 
 }  // namespace podium::sim

@@ -16,6 +16,7 @@
 #include "executor/sim/costs.h"
 #include "executor/sim/ticks.h"
 #include "executor/sim/timeline.h"
+#include "executor/slots.h"
 #include "executor/strategy.h"
 
 namespace podium::sim {
@@ -39,8 +40,7 @@ struct SlotUse {
   Ticks early = 0;  ///< before its writer's end, for collectives that begin as soon as what they read is made
   int number(std::int64_t iteration) const {
     if (stride == 0) return first + index;
-    const std::int64_t place = (index + stride * iteration) % slots;
-    return first + (place < 0 ? place + slots : place);
+    return first + executor::slot_for(index + stride * iteration, slots);
   }
 };
 

@@ -1,6 +1,6 @@
 // The turns of a pipeline's passes are numbers of stages that ascend in the order in which a micro-batch can
-// take them: of `n` chunks, chunk c goes there in c, back in 2 n - c, and has its weight gradients in 4 n - c;
-// the update is 5 n. The parts that the graph is cut into by them are the blocks of the passes.
+// take them: of `n` chunks, chunk c goes there in c, back in 2 n - c, and has its weight gradients in 4 n -
+// c; the update is 5 n. The parts that the graph is cut into by them are the blocks of the passes.
 #include "executor/lower/draft/passes.h"
 
 #include <algorithm>
@@ -56,21 +56,14 @@ std::vector<std::int64_t> variables_on_chip(const Lowering& lowering) {
   return most;
 }
 
-// In lockstep the last chunk goes there and back at once.
-void turn_in_the_last(Chunks& chunks) {
-  for (ChunkPass& of : chunks.of_op) {
-    if (of.chunk == chunks.layout.chunks() - 1) of.pass = Pass::Forward;
-  }
-}
-
-}  // namespace
-
 Backward backward_in(const Strategy& strategy) {
   if (strategy.pipeline_order != PipelineOrder::Listed) {
     return schedule::family_of(strategy.pipeline_order).backward;
   }
   return is_split(schedule::Schedule{.orders = strategy.pipeline_list}) ? Backward::Split : Backward::Whole;
 }
+
+}  // namespace
 
 Adjacent adjacent_in(const Strategy& strategy) {
   if (strategy.pipeline_order == PipelineOrder::Listed) return Adjacent::AreApart;
@@ -140,10 +133,8 @@ void show_passes(const Lowering& lowering) {
   const PlacedGraph& placed = lowering.placed;
   const Backward backward = backward_in(lowering.strategy);
   const Chunks chunks = chunks_in(placed, lowering.strategy, backward);
-  Chunks turned = chunks;
-  if (lowering.strategy.pipeline_order == PipelineOrder::Lockstep) turn_in_the_last(turned);
   const std::vector<Part> parts =
-      make_parts(placed.graph(), turns_of_passes(placed, lowering.variables, turned));
+      make_parts(placed.graph(), turns_of_passes(placed, lowering.variables, chunks));
   lowering.use_passes(blocks_of_passes(lowering, chunks, backward, parts, [&](const Turn& turn) {
     return pass_of(turn, chunks.layout.chunks());
   }));
@@ -153,11 +144,12 @@ void show_passes_of_stages(const Lowering& lowering, const std::vector<Part>& pa
   const PlacedGraph& placed = lowering.placed;
   const Backward backward = backward_in(lowering.strategy);
   const Chunks chunks = chunks_in(placed, lowering.strategy, backward);
-  Chunks turned = chunks;
-  turn_in_the_last(turned);
   std::vector<ChunkPass> of_stages(lowering.facts.stages.count());
   for (OpId op : placed.graph().op_ids()) {
-    if (!placed.is_outer(op)) of_stages[lowering.facts.stages.of(placed[op])] = turned.of_op[op];
+    if (!placed.is_outer(op)) of_stages[lowering.facts.stages.of(placed[op])] = chunks.of_op[op];
+  }
+  for (ChunkPass& of : of_stages) {
+    if (of.chunk == chunks.layout.chunks() - 1) of.pass = Pass::Forward;
   }
   lowering.use_passes(blocks_of_passes(lowering, chunks, backward, parts,
                                        [&](const Turn& turn) { return of_stages[turn.stage]; }));

@@ -53,20 +53,18 @@ struct PassBlocks {
   std::vector<std::int64_t> variable_bytes = {};
 };
 
-/// Whether backward passes are whole in the strategy's schedule.
-schedule::Backward backward_in(const Strategy& strategy);
-
 /// The blocks of these parts of a placed graph. `pass_of` says of the turn of a part that is no update which
 /// pass it belongs to.
 PassBlocks blocks_of_passes(const Lowering& lowering, const Chunks& chunks, schedule::Backward backward,
                             const std::vector<Part>& parts,
                             const std::function<ChunkPass(const Turn&)>& pass_of);
 
-/// Shows the blocks that the strategy's schedule puts in order, before there is an order. In lockstep the
-/// last chunk goes there and back in one block, which is a forward pass here.
+/// Shows the blocks that the strategy's schedule puts in order, before there is an order. Lockstep needs
+/// none.
 void show_passes(const Lowering& lowering);
 
-/// The same of the parts of lockstep, whose turns are stages.
+/// The blocks of the parts of lockstep, whose turns are stages. The last chunk goes there and back in one
+/// block, which is a forward pass here.
 void show_passes_of_stages(const Lowering& lowering, const std::vector<Part>& parts);
 
 }  // namespace podium::lower
