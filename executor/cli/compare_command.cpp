@@ -214,12 +214,11 @@ ClockElsewhere take_clock(std::vector<ComparedStrategy>& strategies) {
 std::vector<report::WhatIf> what_ifs_of_best(const Options& options, const Contestants& contestants,
                                              const std::vector<ComparedStrategy>& strategies,
                                              ClockElsewhere clock) {
-  constexpr std::size_t kMostOps = 6000;
   if (!any_fits(strategies)) return {};
   const auto best = std::find_if(contestants.candidates.begin(), contestants.candidates.end(),
                                  [&](const Candidate& one) { return one.name == strategies.front().name; });
   const auto ops = static_cast<std::size_t>(contestants.request.ops);
-  if (!explains(options, strategies.front().run, best->strategy, ops, kMostOps)) return {};
+  if (!explains_best(options, strategies.front().run, best->strategy, ops)) return {};
   Contestants around = contestants;
   around.request.processors = contestants.device.processors;
   auto elsewhere = on_better_machines(contestants.device, options, clock);
@@ -246,8 +245,8 @@ int finish(const Options& options, const Contestants& contestants, std::vector<C
   if (options.explain) show("\n" + report::sample_time_table(strategies, terminal_width()) + "\n");
   show(sentences);
   if (!any_fits(strategies)) {
-    const bool is_large = std::any_of(strategies.begin(), strategies.end(), is_too_large);
-    return is_large ? kDoesNotFit : kDone;
+    if (std::ranges::any_of(strategies, is_too_large)) return kDoesNotFit;
+    return std::ranges::any_of(strategies, &ComparedStrategy::needs_run) ? kDone : kFailed;
   }
   return agreed ? kDone : kFailed;
 }

@@ -7,6 +7,7 @@
 #include "executor/cli/machine.h"
 #include "executor/cli/run_inputs.h"
 #include "executor/cli/training_job.h"
+#include "executor/cli/what_ifs.h"
 #include "executor/compare/compare_inference.h"
 #include "executor/compare/compare_training.h"
 
@@ -28,14 +29,19 @@ compare::Setting setting_of(const Options& options) {
           .tolerance = options.relative};
 }
 
-compare::Setting setting_of(const compare::Setting& from, Trial trial, const device::Device& device) {
+compare::Setting setting_of(const compare::Setting& from, Trial trial, const device::Device& device,
+                            const Options& options, std::size_t ops) {
   compare::Setting setting = from;
   setting.device = device;
   setting.estimate = from.estimate || trial != Trial::Numbers;
   const bool is_time_alone = trial == Trial::WhatIf || trial == Trial::Base;
   setting.draws = from.draws && !is_time_alone;
   setting.bounds = !is_time_alone;
-  setting.keeps_best = trial == Trial::Clock || trial == Trial::Base;
+  if (trial == Trial::Clock || trial == Trial::Base) {
+    setting.keeps_best = [&options, ops, trial](const Candidate& candidate, const report::RunReport& run) {
+      return trial == Trial::Base || explains_best(options, run, candidate.strategy, ops);
+    };
+  }
   if (setting.estimate) setting.oracle_steps = 0;
   return setting;
 }
@@ -69,10 +75,12 @@ Contestants for_inference(const Options& options, const Strategy& in_files) {
                           .assumed = contest->imported.info.open.assumed,
                           .device = contest->setting.device};
   contestants.request = request_of(options, contestants.device, contest->optimized, micro_batches);
-  contestants.attempt = [contest, &options](const std::vector<Candidate>& candidates, Trial trial,
-                                            const device::Device& device, const compare::Advance& advance) {
+  const auto ops = static_cast<std::size_t>(contestants.request.ops);
+  contestants.attempt = [contest, &options, ops](const std::vector<Candidate>& candidates, Trial trial,
+                                                 const device::Device& device,
+                                                 const compare::Advance& advance) {
     compare::InferenceContest here = *contest;
-    here.setting = setting_of(contest->setting, trial, device);
+    here.setting = setting_of(contest->setting, trial, device, options, ops);
     return in_model(options, [&] { return compare::compare_inference(here, candidates, advance); });
   };
   return contestants;
@@ -87,13 +95,15 @@ Contestants for_training(const Options& options) {
                           .assumed = job->model.info.open.assumed,
                           .device = setting.device};
   contestants.request = request_of(options, setting.device, job->model, asked > 1 ? asked : 0);
-  contestants.attempt = [job, setting, &options](const std::vector<Candidate>& candidates, Trial trial,
-                                                 const device::Device& device,
-                                                 const compare::Advance& advance) {
+  const auto ops = static_cast<std::size_t>(contestants.request.ops);
+  contestants.attempt = [job, setting, &options, ops](const std::vector<Candidate>& candidates, Trial trial,
+                                                      const device::Device& device,
+                                                      const compare::Advance& advance) {
     const auto training = [&](SessionOptions session) { return training_options(*job, std::move(session)); };
     return in_model(options, [&] {
       return compare::compare_training(
-          {setting_of(setting, trial, device), job->model, job->samples, training}, candidates, advance);
+          {setting_of(setting, trial, device, options, ops), job->model, job->samples, training}, candidates,
+          advance);
     });
   };
   return contestants;

@@ -54,12 +54,18 @@ std::size_t ops_on_devices(std::size_t ops, const report::RunReport& run, const 
   return strategy.cuts_tensors() ? ops * run.timeline.processors.size() : ops;
 }
 
-}  // namespace
-
 bool explains(const Options& options, const report::RunReport& run, const Strategy& strategy, std::size_t ops,
               std::size_t most) {
   const bool is_asked = options.explain || !options.html_file.empty();
   return is_asked || ops_on_devices(ops, run, strategy) <= most;
+}
+
+}  // namespace
+
+bool explains_best(const Options& options, const report::RunReport& run, const Strategy& strategy,
+                   std::size_t ops) {
+  constexpr std::size_t kMostOps = 6000;
+  return explains(options, run, strategy, ops, kMostOps);
 }
 
 std::vector<WhatIf> what_ifs(const Contestants& contestants, const compare::Candidate& candidate,

@@ -21,10 +21,11 @@ std::vector<sim::Timeline> on_better_machines(
     const device::Device& device, const Options& options,
     const std::function<sim::Timeline(const device::Device&)>& clock);
 
-/// Whether a graph of so many ops is no larger than `most` on all devices that it is cut over, or --explain
-/// or a page asks: to clock a large one again and again would take longer than what it explains.
-bool explains(const Options& options, const report::RunReport& run, const Strategy& strategy, std::size_t ops,
-              std::size_t most);
+/// Whether `compare` asks for what-ifs of its best strategy, on a graph of so many ops: where --explain or a
+/// page asks, or where the graph is small on all devices that it is cut over. To clock a large one again and
+/// again would take longer than what it explains.
+bool explains_best(const Options& options, const report::RunReport& run, const Strategy& strategy,
+                   std::size_t ops);
 
 /// The three that help most, a line each; empty where nothing does.
 std::string what_helps(const std::vector<report::WhatIf>& what_ifs);

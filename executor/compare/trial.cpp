@@ -141,8 +141,10 @@ std::vector<report::ComparedStrategy> attempt_all(
     const auto of_candidate = [&](report::ComparedStrategy& result) { run(candidates[i], result); };
     try {
       compared[i] = attempt(candidates[i], setting, samples, of_candidate);
+      const bool is_kept = setting.keeps_best && setting.keeps_best(candidates[i], compared[i].run);
+      if (!is_kept) compared[i].clocked_on = nullptr;
       const std::lock_guard lock(one_advances);
-      if (setting.keeps_best) keep_better(compared, best, i);
+      keep_better(compared, best, i);
       advance(compared[i]);
     } catch (...) {
       const std::lock_guard lock(one_advances);

@@ -23,9 +23,9 @@ struct Setting {
   bool estimate = false;  ///< clock only
   bool draws = false;     ///< each timeline gets a sketch, for a page
   bool bounds = true;     ///< pipelines that train get their bounds
-  /// Of candidates that are only estimated the best keeps its session, to be clocked on other devices; of two
-  /// that are equal the one that comes first.
-  bool keeps_best = false;
+  /// Of candidates that are only estimated, whether the best is to keep its session, to be clocked on other
+  /// devices; of two that are equal the one that comes first. Absent: none keeps it.
+  std::function<bool(const Candidate&, const report::RunReport&)> keeps_best = nullptr;
   int oracle_steps = 0;  ///< that are followed op by op, where the numbers are computed
   double tolerance = 0;  ///< of the oracle: how far weights may lie apart in the end
 };
