@@ -87,6 +87,23 @@ TEST(CompareTraining, EstimatesAModelWithoutWeightsOverAWholePod) {
   }
 }
 
+TEST(CompareTraining, WhereNoStrategyIsPossibleTheStatusSaysSo) {
+  const TemporaryFolder folder;
+  const std::string bert = folder.file("bert.onnx");
+  ASSERT_EQ(run_program("podium-models bert layers=1 hidden=64 heads=4 sequence=16 weights=none "
+                        "loss=cross-entropy -o " +
+                        bert)
+                .status,
+            0);
+  const std::string command =
+      "podium compare " + bert + " --train --optimizer sgd --ipus 2 --estimate --loss-tensor ";
+  const ProgramResult result = run_program(command + "los");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.out, HasSubstr("no strategy is possible\n"));
+  EXPECT_THAT(result.out + result.err, HasSubstr("loss 'los': the model has no tensor of this name"));
+  EXPECT_EQ(run_program(command + "loss").status, 0);
+}
+
 // Without accumulation a pipeline works with weights that are some micro-batches old.
 TEST(CompareTraining, SaysByHowMuchAStrategyTrainsOtherwise) {
   const TemporaryFolder folder;

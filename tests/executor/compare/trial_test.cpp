@@ -48,12 +48,24 @@ TEST_F(Trials, KeepTheProgramOfTheBestAlone) {
   for (const int threads : {1, 3}) {
     Setting setting = clocked();
     setting.threads = threads;
-    setting.keeps_best = true;
+    setting.keeps_best = [](const Candidate&, const report::RunReport&) { return true; };
     const auto compared = attempt({3, 0, 2, 4, 2, 0}, setting);
     EXPECT_THAT(with_program(compared), ::testing::ElementsAre(2)) << threads;
     EXPECT_EQ(alive.use_count(), 2) << threads;
     EXPECT_EQ(compared[1].refusal, "no");
   }
+}
+
+TEST_F(Trials, KeepNoProgramOfABestThatNothingIsAskedOf) {
+  Setting setting = clocked();
+  setting.keeps_best = [](const Candidate& candidate, const report::RunReport&) {
+    return candidate.strategy.batches_per_step != 4;
+  };
+  EXPECT_THAT(with_program(attempt({3, 0, 2, 4, 2, 0}, setting)), ::testing::ElementsAre(2));
+  setting.keeps_best = [](const Candidate& candidate, const report::RunReport&) {
+    return candidate.strategy.batches_per_step != 2;
+  };
+  EXPECT_THAT(with_program(attempt({3, 0, 2, 4, 2, 0}, setting)), ::testing::IsEmpty());
 }
 
 TEST_F(Trials, KeepNoneWhereNoneIsAskedFor) {
