@@ -112,7 +112,7 @@ void convolve_transposed(const ColumnConv& conv, const ConvData<T>& data) {
 std::optional<FloatConv> make_float_conv(const ConvShape& shape, bool has_bias, const Tensor* weights) {
   if (ir::pays_by_rows(shape)) return make_row_conv(shape);
   if (ir::pays_by_planes(shape)) return make_plane_conv(shape);
-  const bool joins = pays_to_join_images(shape);
+  const bool joins = ir::pays_to_join_images(shape);
   if (!joins && !skips(shape)) return make_library_conv(shape, has_bias, weights);
   auto dense =
       make_library_conv(joins ? with_joined_images(shape) : without_skipped(shape), has_bias, weights);

@@ -109,7 +109,7 @@ PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape)
   std::optional<FloatWeightGradient> gradient;
   if (ir::pays_by_planes(shape)) {
     gradient = make_plane_weight_gradient(shape);
-  } else if (pays_to_join_images(shape)) {
+  } else if (ir::pays_to_join_images(shape)) {
     gradient = make_joined_weight_gradient(shape);
   } else if (skips(shape)) {
     gradient = make_library_weight_gradient(without_skipped(shape));

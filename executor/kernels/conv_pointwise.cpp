@@ -11,6 +11,7 @@
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
 namespace {
@@ -100,29 +101,15 @@ void give(const Kept& kept, const float* from, const float* bias, float* all) {
   });
 }
 
-bool stays_inside(const ConvShape& shape) {
-  const Kept kept = wide_side(shape, Order::ByImages);
-  for (std::size_t axis = 0; axis < kept.all.size(); ++axis) {
-    if (kept.kept[axis] > 0 && (kept.kept[axis] - 1) * kept.strides[axis] >= kept.all[axis]) return false;
-  }
-  return true;
-}
-
 bool are(const Dims& numbers, std::int64_t wanted) {
   return std::ranges::all_of(numbers, [&](std::int64_t number) { return number == wanted; });
-}
-
-bool has_one_element(const ConvShape& shape) {
-  const ir::Window& window = shape.window;
-  return shape.group == 1 && shape.kernel_size == 1 && window.rank() >= 1 && window.rank() <= 3 &&
-         are(window.pads_begin, 0) && stays_inside(shape);
 }
 
 float* floats(std::byte* memory) { return reinterpret_cast<float*>(memory); }
 
 }  // namespace
 
-bool skips(const ConvShape& shape) { return has_one_element(shape) && !are(shape.window.strides, 1); }
+bool skips(const ConvShape& shape) { return ir::has_one_element(shape) && !are(shape.window.strides, 1); }
 
 ConvShape without_skipped(const ConvShape& shape) {
   ConvShape dense = shape;
@@ -159,15 +146,6 @@ FloatWeightGradient make_skipping_weight_gradient(const ConvShape& shape, FloatW
             bring(kept, x, floats(scratch));
             dense(floats(scratch), flow, weights, scratch + kept.bytes());
           }};
-}
-
-// Measured on a machine with AVX-512 and a second cache of 1 MiB.
-bool pays_to_join_images(const ConvShape& shape) {
-  constexpr std::int64_t kFewColumns = 64;
-  constexpr std::int64_t kManyWeights = 1 << 18;
-  const std::int64_t columns = shape.transposed ? shape.in_size : shape.out_size;
-  return has_one_element(shape) && shape.batch > 1 && columns > 0 && columns <= kFewColumns &&
-         shape.in_channels * shape.out_channels >= kManyWeights;
 }
 
 ConvShape with_joined_images(const ConvShape& shape) {

@@ -15,10 +15,7 @@ ConvShape without_skipped(const ConvShape& shape);
 FloatConv make_skipping_conv(const ConvShape& shape, FloatConv dense);
 FloatWeightGradient make_skipping_weight_gradient(const ConvShape& shape, FloatWeightGradient dense);
 
-/// Whether one product for all images, with a column for each element of each, is faster than one for each
-/// image: weights that fill a cache would be read once for a few columns each time.
-bool pays_to_join_images(const ConvShape& shape);
-/// The shape of that product, of one image; `dense` is a convolution of it.
+/// The shape of the product of all images (ir::pays_to_join_images), as of one image; `dense` is a convolution of it.
 ConvShape with_joined_images(const ConvShape& shape);
 FloatConv make_joined_conv(const ConvShape& shape, FloatConv dense);
 FloatWeightGradient make_joined_weight_gradient(const ConvShape& shape);

@@ -418,13 +418,6 @@ bool touches(const Op& op, const std::set<ValueId>& values) {
          std::any_of(op.outputs.begin(), op.outputs.end(), is_in);
 }
 
-// Unlike products, whose operands the units find again as they go over them.
-bool moves_data(const Op& op) {
-  const ir::Category category = op.spec->category;
-  return category == ir::Category::Elementwise || category == ir::Category::Normalizing ||
-         category == ir::Category::Plain;
-}
-
 }  // namespace
 
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device) {
@@ -514,8 +507,10 @@ OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel, std::int64_t cache
         is_attention = true;
         continue;
       }
-      if (is_product(*op)) product = op_cost(ir::TypedOp(graph_, *op), device_, tiles);
-      sum += op_cost(ir::TypedOp(graph_, *op), moves_data(*op) ? moving : device_, tiles);
+      const bool keeps_state = op->spec->category == ir::Category::Recurrent;
+      const OpCost cost = op_cost(ir::TypedOp(graph_, *op), keeps_state ? device_ : moving, tiles);
+      if (is_product(*op)) product = cost;
+      sum += cost;
     } catch (const Error& error) {
       throw error.at(graph_.describe(*op));
     }

@@ -137,9 +137,30 @@ ConvWay way_of(const TypedOp& op, const Device& device) {
   return has_tiles && device.winograd_share > 0 ? ConvWay::Winograd : ConvWay::Sum;
 }
 
-// With the transforms of its weights, as results beside its own.
-Product as_computed(const TypedOp& op, Product product, ConvWay way) {
-  if (!is_convolution_in_training(op) || way != ConvWay::Winograd) return product;
+// A convolution in training, or a gradient of one, with a window of one element: images lie as ONNX has them.
+bool is_pointwise_in_training(const TypedOp& op, const Device& device) {
+  const bool is_one = op.op.is("Conv") || op.op.is("ConvTranspose") || makes_weights(op);
+  return device.kind == device::ProcessorKind::Cpu && is_one && is_convolution_in_training(op) &&
+         ir::has_one_element(conv_shape_of(op));
+}
+
+// The weights by an image, or by all images where that is faster: vectors hold elements of images, not
+// channels.
+Product by_images(const TypedOp& op, const Product& product) {
+  const ConvShape shape = conv_shape_of(op);
+  const double images = ir::pays_to_join_images(shape) ? 1 : static_cast<double>(shape.batch);
+  return {.count = product.count * images,
+          .rows = product.columns,
+          .inner = product.inner,
+          .columns = product.rows / images};
+}
+
+// On the host what a convolution in training is computed as: with the transforms of its weights, as results
+// beside its own.
+Product as_computed(const TypedOp& op, Product product, ConvWay way, const Device& device) {
+  if (!is_convolution_in_training(op)) return product;
+  if (is_pointwise_in_training(op, device) && !makes_weights(op)) return by_images(op, product);
+  if (way != ConvWay::Winograd) return product;
   constexpr double kTransforms = ir::kWinogradWeights * ir::kWinogradTile * ir::kWinogradTile;
   (makes_weights(op) ? product.inner : product.rows) += kTransforms;
   return product;
@@ -150,10 +171,7 @@ Product as_computed(const TypedOp& op, Product product, ConvWay way) {
 double brought_bytes(const TypedOp& op, const Device& device) {
   if (device.kind != device::ProcessorKind::Cpu || !is_convolution_in_training(op)) return 0;
   const double flow = bytes_of(makes_weights(op) ? op.input(1) : op.output(0));
-  const ir::Dims& weights = makes_weights(op) ? op.output(0).dims : op.dims(1);
-  const bool is_pointwise =
-      std::all_of(weights.begin() + 2, weights.end(), [](auto size) { return size == 1; });
-  return is_pointwise && !makes_weights(op) ? 0 : 2 * (bytes_of(op.input(0)) + flow);
+  return is_pointwise_in_training(op, device) && !makes_weights(op) ? 0 : 2 * (bytes_of(op.input(0)) + flow);
 }
 
 MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, double width,
@@ -161,7 +179,9 @@ MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, doub
   MatrixUnit unit = matrix_unit(device, tiles, width, has_half_partials(op));
   const double share = available_memory(op).value_or(kAvailableMemory);
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
-  if (op.op.spec->category == ir::Category::Convolution || makes_weights(op))
+  const bool is_convolution = op.op.spec->category == ir::Category::Convolution || makes_weights(op);
+  const bool is_by_images = is_convolution && is_pointwise_in_training(op, device);
+  if (is_convolution && !is_by_images)
     unit.multiply_adds_per_cycle *=
         way == ConvWay::Winograd ? device.winograd_share : device.convolution_share;
   if (device.synchronous) return unit;
@@ -169,6 +189,8 @@ MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, doub
   // operand.
   if (makes_weights(op)) {
     unit.weights_cycles *= product.rows / product.inner;
+  } else if (is_by_images) {
+    unit.weights_cycles *= product.rows / product.columns / product.count;
   } else if (!packs_weights(op)) {
     unit.weights_cycles = 0;
   }
@@ -196,11 +218,20 @@ double stored_bytes(const Product& product, double width) {
   return product.count * width * (left + right + product.rows * product.columns);
 }
 
+// Vectors of a CPU wait for results as they are stored, block by block, and compute while operands come. Those
+// of a cell's state stay in the cache.
+bool waits_for_stores(const RepeatedProduct& each, const Device& device) {
+  return device.kind == device::ProcessorKind::Cpu && each.times == 1;
+}
+
 // What shared memory delivers of them, at the rate of kernels that store as they read, in the time that the
 // cache, or reading alone, takes. A product that comes again and again, as that of a cell's state, finds its
 // operands in the cache.
 double delivered_bytes(const RepeatedProduct& each, double width, const Device& device) {
-  const double bytes = stored_bytes(each.product, width);
+  const Product& product = each.product;
+  const double results =
+      waits_for_stores(each, device) ? product.count * width * product.rows * product.columns : 0;
+  const double bytes = stored_bytes(each.product, width) - results;
   const bool is_cached = each.times > 1 && bytes <= static_cast<double>(device.cache_bytes);
   return bytes / (is_cached ? device.cache_speed : device.read_speed);
 }
@@ -242,8 +273,8 @@ OpCost cost_of_planes(const TypedOp& op, double flop, const MatrixUnit& unit, co
       2 * bytes_of(op.input(0)) / device.cache_speed / device.exchange_bytes_per_cycle / tiles;
   OpCost cost;
   cost.flop = cost.matrix_flop = flop;
-  cost.seconds =
-      roofline_seconds(device, unit.tiles, cycles + brought, input_bytes(op) + output_bytes(op), 1);
+  cost.seconds = roofline_seconds(device, unit.tiles, cycles + brought, 0, 1) +
+                 roofline_seconds(device, unit.tiles, 0, input_bytes(op) + output_bytes(op), 0);
   return cost;
 }
 
@@ -272,8 +303,8 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
                             matrix_unit(device, tiles, width), device);
     cost.matrix_flop = flop;
   } else if (has_matrix_unit(op.element(0))) {
-    const RepeatedProduct computed{as_computed(op, product, way), each.times};
-    cost = product_on_matrix_units(computed, unit_for(op, product, way, width, device, tiles), device);
+    const RepeatedProduct computed{as_computed(op, product, way, device), each.times};
+    cost = product_on_matrix_units(computed, unit_for(op, computed.product, way, width, device, tiles), device);
     cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, device), 0);
     cost.matrix_flop = flop;
   }
@@ -281,6 +312,7 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
     const OpCost vectors = product_on_vectors(product, width, device, tiles);
     if (cost.matrix_flop == 0 || vectors.seconds < cost.seconds) cost = vectors;
   }
+  if (waits_for_stores(each, device)) cost.seconds += roofline_seconds(device, tiles, 0, output_bytes(op), 0);
   cost.flop = flop;
   return cost;
 }

@@ -126,4 +126,26 @@ bool pays_by_planes_among_channels_last(const ConvShape& shape) {
   return shape.window.rank() != 2 && pays_by_planes(shape);
 }
 
+bool has_one_element(const ConvShape& shape) {
+  const Window& window = shape.window;
+  if (shape.group != 1 || shape.kernel_size != 1 || window.rank() < 1 || window.rank() > 3 ||
+      !are(window.pads_begin, 0))
+    return false;
+  const auto& places = shape.transposed ? window.input : window.output;
+  const auto& all = shape.transposed ? window.output : window.input;
+  for (std::size_t axis = 0; axis < window.rank(); ++axis) {
+    if (places[axis] > 0 && (places[axis] - 1) * window.strides[axis] >= all[axis]) return false;
+  }
+  return true;
+}
+
+// Measured on a machine with AVX-512 and a second cache of 1 MiB.
+bool pays_to_join_images(const ConvShape& shape) {
+  constexpr std::int64_t kFewColumns = 64;
+  constexpr std::int64_t kManyWeights = 1 << 18;
+  const std::int64_t columns = shape.transposed ? shape.in_size : shape.out_size;
+  return has_one_element(shape) && shape.batch > 1 && columns > 0 && columns <= kFewColumns &&
+         shape.in_channels * shape.out_channels >= kManyWeights;
+}
+
 }  // namespace podium::ir

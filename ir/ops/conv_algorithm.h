@@ -41,4 +41,11 @@ double multiply_adds_by_planes(const ConvShape& shape);
 /// Whether it is also where tensors around it lie channels-last: where the library has no vectors for it.
 bool pays_by_planes_among_channels_last(const ConvShape& shape);
 
+/// Whether a window of one element of one group stands inside of X everywhere (transposed: of Y), so that
+/// there is a product without a layout of its own.
+bool has_one_element(const ConvShape& shape);
+/// Whether one product for all images, with a column for each element of each, is faster than one for each
+/// image: weights that fill a cache would be read once for a few columns each time.
+bool pays_to_join_images(const ConvShape& shape);
+
 }  // namespace podium::ir
