@@ -152,15 +152,28 @@ Product by_images(const TypedOp& op, const Product& product) {
   return {.count = product.count * images,
           .rows = product.columns,
           .inner = product.inner,
-          .columns = product.rows / images};
+          .columns = product.rows / images,
+          .stored_share = 1 / images};
+}
+
+// Results of a transposed convolution are added up where they are made, so that vectors hold their channels.
+Product direct(const TypedOp& op, Product product) {
+  const ConvShape shape = conv_shape_of(op);
+  const double multiply_adds = product.rows * product.inner * product.columns;
+  const double stored = product.rows * product.inner * product.stored_share;
+  product.inner = static_cast<double>(shape.depth());
+  product.columns = static_cast<double>(shape.out_channels);
+  product.rows = multiply_adds / product.inner / product.columns;
+  product.stored_share = std::min(1.0, stored / (product.rows * product.inner));
+  return product;
 }
 
 // On the host what a convolution in training is computed as: with the transforms of its weights, as results
 // beside its own.
 Product as_computed(const TypedOp& op, Product product, ConvWay way, const Device& device) {
-  if (!is_convolution_in_training(op)) return product;
   if (is_pointwise_in_training(op, device) && !makes_weights(op)) return by_images(op, product);
-  if (way != ConvWay::Winograd) return product;
+  if (device.kind == device::ProcessorKind::Cpu && op.op.is("ConvTranspose")) product = direct(op, product);
+  if (way != ConvWay::Winograd || !is_convolution_in_training(op)) return product;
   constexpr double kTransforms = ir::kWinogradWeights * ir::kWinogradTile * ir::kWinogradTile;
   (makes_weights(op) ? product.inner : product.rows) += kTransforms;
   return product;
@@ -218,22 +231,36 @@ double stored_bytes(const Product& product, double width) {
   return product.count * width * (left + right + product.rows * product.columns);
 }
 
-// Vectors of a CPU wait for results as they are stored, block by block, and compute while operands come. Those
-// of a cell's state stay in the cache.
+// Vectors of a CPU wait for results as they are stored, block by block, and compute while operands come.
+// Those of a cell's state stay in the cache.
 bool waits_for_stores(const RepeatedProduct& each, const Device& device) {
   return device.kind == device::ProcessorKind::Cpu && each.times == 1;
 }
 
-// What shared memory delivers of them, at the rate of kernels that store as they read, in the time that the
-// cache, or reading alone, takes. A product that comes again and again, as that of a cell's state, finds its
-// operands in the cache.
+// What shared memory delivers of operands, at the rate of kernels that store as they read, in the time that
+// reading alone takes. What is in the cache comes from there: on a CPU as much as the kernel finds, and what
+// a product has that comes again and again, as that of a cell's state.
 double delivered_bytes(const RepeatedProduct& each, double width, const Device& device) {
   const Product& product = each.product;
-  const double results =
-      waits_for_stores(each, device) ? product.count * width * product.rows * product.columns : 0;
-  const double bytes = stored_bytes(each.product, width) - results;
-  const bool is_cached = each.times > 1 && bytes <= static_cast<double>(device.cache_bytes);
-  return bytes / (is_cached ? device.cache_speed : device.read_speed);
+  double bytes = stored_bytes(product, width);
+  if (waits_for_stores(each, device)) bytes -= product.count * width * product.rows * product.columns;
+  const auto cache = static_cast<double>(device.cache_bytes);
+  double cached = 0;
+  if (each.times > 1) {
+    cached = bytes <= cache ? bytes : 0;
+  } else if (device.kind == device::ProcessorKind::Cpu) {
+    cached = std::min(bytes, cache);
+  }
+  return (bytes - cached + cached / device.cache_speed) / device.read_speed;
+}
+
+// Of what is in the cache the operands come first.
+double store_seconds(const TypedOp& op, const Device& device, int tiles) {
+  const double bytes = output_bytes(op);
+  const double cache = std::max(0.0, static_cast<double>(device.cache_bytes) - input_bytes(op));
+  const double cached = std::min(bytes, cache);
+  const double from_memory = bytes - cached + cached / device.cache_speed;
+  return from_memory / device.exchange_bytes_per_cycle / tiles / device.clock_hertz;
 }
 
 // As vector instructions, one for each vector of multiply-adds, which loads what it needs beside.
@@ -304,7 +331,8 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
     cost.matrix_flop = flop;
   } else if (has_matrix_unit(op.element(0))) {
     const RepeatedProduct computed{as_computed(op, product, way, device), each.times};
-    cost = product_on_matrix_units(computed, unit_for(op, computed.product, way, width, device, tiles), device);
+    cost =
+        product_on_matrix_units(computed, unit_for(op, computed.product, way, width, device, tiles), device);
     cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, device), 0);
     cost.matrix_flop = flop;
   }
@@ -312,7 +340,7 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
     const OpCost vectors = product_on_vectors(product, width, device, tiles);
     if (cost.matrix_flop == 0 || vectors.seconds < cost.seconds) cost = vectors;
   }
-  if (waits_for_stores(each, device)) cost.seconds += roofline_seconds(device, tiles, 0, output_bytes(op), 0);
+  if (waits_for_stores(each, device)) cost.seconds += store_seconds(op, device, tiles);
   cost.flop = flop;
   return cost;
 }
