@@ -35,10 +35,13 @@ bool is_worth_it(const ConvolutionPlan& plan) {
   const auto is = [](const Dims& dims, std::int64_t wanted) {
     return std::all_of(dims.begin(), dims.end(), [&](std::int64_t dim) { return dim == wanted; });
   };
+  const auto is_at_most_one = [](const Dims& pads) {
+    return std::all_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad == 0 || pad == 1; });
+  };
   return plan.weights.size() == 4 && plan.weights[2] == 3 && plan.weights[3] == 3 &&
-         is(plan.window.strides, 1) && is(plan.window.dilations, 0) && is(plan.window.pads_begin, 1) &&
-         is(plan.window.pads_end, 1) && std::min(plan.x[1], plan.y[1]) >= kLeastChannels &&
-         plan.y[2] * plan.y[3] >= kLeastPositions;
+         is(plan.window.strides, 1) && is(plan.window.dilations, 0) &&
+         is_at_most_one(plan.window.pads_begin) && is_at_most_one(plan.window.pads_end) &&
+         std::min(plan.x[1], plan.y[1]) >= kLeastChannels && plan.y[2] * plan.y[3] >= kLeastPositions;
 }
 
 std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memory::desc& to) {

@@ -325,5 +325,16 @@ TEST(FusePostOps, AddsBiasSkipConnectionAndActivationToLargeConvolutions) {
   expect_same_when_fused(s.graph);
 }
 
+TEST(FusePostOps, LargeConvolutionsOfAnyPaddingGiveWhatTheirSumsGive) {
+  for (const IntList& pads :
+       {IntList{0, 0, 0, 0}, IntList{0, 1, 1, 0}, IntList{1, 0, 1, 0}, IntList{2, 1, 0, 2}}) {
+    Sketch s;
+    const ValueId x = s.input({2, 40, 19, 18});
+    s.output(
+        s.op("Relu", {s.op("Conv", {x, s.weight({33, 40, 3, 3}, 0.1F), s.weight({33})}, {{"pads", pads}})}));
+    expect_same_when_fused(s.graph);
+  }
+}
+
 }  // namespace
 }  // namespace podium::numeric
