@@ -112,12 +112,14 @@ ConvShape conv_shape_of(const TypedOp& op) {
   return op.op.is("ConvTranspose") ? ir::conv_transpose_shape(op) : ir::conv_shape(op, 1);
 }
 
-// Of known weights, transformed beforehand: enough channels and tiles of 4 x 4 results.
+// Of known weights, transformed beforehand.
 bool pays_by_packed_winograd(const ConvShape& shape) {
-  constexpr std::int64_t kLeastChannels = 16;
-  constexpr std::int64_t kLeastTiles = 16;
-  return !shape.transposed && ir::winograd_tiles(shape) >= kLeastTiles &&
-         std::min(shape.in_channels, shape.out_channels) >= kLeastChannels;
+  const auto are_small = [](const auto& pads) {
+    return std::ranges::all_of(pads, [](std::int64_t pad) { return pad == 0 || pad == 1; });
+  };
+  return !shape.transposed && ir::winograd_tiles(shape) >= ir::kPackedWinogradTiles &&
+         are_small(shape.window.pads_begin) && are_small(shape.window.pads_end) &&
+         std::min(shape.in_channels, shape.out_channels) >= ir::kPackedWinogradChannels;
 }
 
 ConvWay way_of(const TypedOp& op, const Device& device) {

@@ -7,16 +7,12 @@
 
 #include "executor/kernels/fused/fused_conv.h"
 #include "executor/kernels/tools/thread_limit.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
 namespace {
 
 using dnnl::memory;
-
-// Measured on a machine with AVX-512: below these sizes the transforms and reorders cost more than the
-// smaller products save.
-constexpr std::int64_t kLeastPositions = 14 * 14;
-constexpr std::int64_t kLeastChannels = 32;
 
 // The weights of quantised networks (ir/passes/whole_products.h): their sums are exact, and the transforms'
 // fractions would round them.
@@ -31,17 +27,17 @@ bool keeps_infinity(const ir::TypedOp& op) {
   return activation != "Sigmoid" && activation != "Tanh" && activation != "Elu";
 }
 
+std::int64_t tiles_along(std::int64_t size) { return (size + ir::kWinogradTile - 1) / ir::kWinogradTile; }
+
 bool is_worth_it(const ConvolutionPlan& plan) {
-  const auto is = [](const Dims& dims, std::int64_t wanted) {
-    return std::all_of(dims.begin(), dims.end(), [&](std::int64_t dim) { return dim == wanted; });
+  const auto are = [](const Dims& dims, std::int64_t least, std::int64_t most) {
+    return std::ranges::all_of(dims, [&](std::int64_t dim) { return dim >= least && dim <= most; });
   };
-  const auto is_at_most_one = [](const Dims& pads) {
-    return std::all_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad == 0 || pad == 1; });
-  };
-  return plan.weights.size() == 4 && plan.weights[2] == 3 && plan.weights[3] == 3 &&
-         is(plan.window.strides, 1) && is(plan.window.dilations, 0) &&
-         is_at_most_one(plan.window.pads_begin) && is_at_most_one(plan.window.pads_end) &&
-         std::min(plan.x[1], plan.y[1]) >= kLeastChannels && plan.y[2] * plan.y[3] >= kLeastPositions;
+  const bool has_window = plan.weights.size() == 4 && plan.weights[2] == 3 && plan.weights[3] == 3 &&
+                          are(plan.window.strides, 1, 1) && are(plan.window.dilations, 0, 0) &&
+                          are(plan.window.pads_begin, 0, 1) && are(plan.window.pads_end, 0, 1);
+  return has_window && std::min(plan.x[1], plan.y[1]) >= ir::kPackedWinogradChannels &&
+         plan.y[0] * tiles_along(plan.y[2]) * tiles_along(plan.y[3]) >= ir::kPackedWinogradTiles;
 }
 
 std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memory::desc& to) {
