@@ -513,9 +513,11 @@ TEST(OpCost, OfAConvolutionByWinogradGoesWithItsOwnShare) {
   EXPECT_FALSE(is_slowed(known(conv(8, 64, 56, ", strides = [2, 2]"))));
   EXPECT_FALSE(is_slowed(known(conv(8, 64, 56, ", dilations = [2, 2]"))));
   EXPECT_FALSE(is_slowed(known(conv(8, 8, 56))));
-  EXPECT_TRUE(is_slowed(known(conv(8, 16, 56))));
+  EXPECT_FALSE(is_slowed(known(conv(8, 16, 56))));
+  EXPECT_TRUE(is_slowed(known(conv(8, 32, 56))));
   EXPECT_FALSE(is_slowed(conv(8, 16, 56)));
-  EXPECT_TRUE(is_slowed(known(conv(4, 1024, 5))));
+  EXPECT_TRUE(is_slowed(known(conv(2, 1024, 5))));
+  EXPECT_FALSE(is_slowed(known(conv(1, 1024, 5))));
   EXPECT_FALSE(is_slowed(conv(4, 1024, 5)));
   EXPECT_TRUE(
       is_slowed(graph_of("g (float[8, 64, 56, 56] x, float[64, 32, 3, 3] w) => (y) "
