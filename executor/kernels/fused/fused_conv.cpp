@@ -94,6 +94,7 @@ PreparedKernel prepare_fused_convolution(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused convolution are not constant");
   const ConvolutionPlan plan = plan_of(context);
   if (auto winograd = prepare_winograd(context, plan)) return std::move(*winograd);
+  if (auto lines = prepare_line_products(context, plan)) return std::move(*lines);
   DirectConvolution direct = direct_convolution(plan, [&](const memory::desc& layout) {
     return onednn::packed(context, *context.constant(1), onednn::plain(plan.weights), layout);
   });

@@ -325,6 +325,27 @@ TEST(FusePostOps, AddsBiasSkipConnectionAndActivationToLargeConvolutions) {
   expect_same_when_fused(s.graph);
 }
 
+// By products of taps that lie together.
+TEST(FusePostOps, StridedConvolutionsOfLinesGiveWhatTheirSumsGive) {
+  struct Window {
+    std::int64_t taps;
+    std::int64_t move;
+    IntList pads;
+  };
+  for (const Window& window : {Window{3, 2, {0, 0}}, Window{3, 2, {1, 1}}, Window{2, 2, {0, 0}},
+                               Window{1, 2, {0, 0}}, Window{10, 3, {4, 0}}, Window{2, 5, {0, 1}}}) {
+    const std::vector<ir::Attribute> attributes{{"strides", IntList{window.move}}, {"pads", window.pads}};
+    Sketch s;
+    const ValueId x = s.input({2, 64, 31});
+    ValueId y =
+        s.op("Relu", {s.op("Conv", {x, s.weight({72, 64, window.taps}, 0.1F), s.weight({72})}, attributes)});
+    const ValueId beside = s.op("Conv", {x, s.weight({72, 64, window.taps}, 0.1F)}, attributes);
+    y = s.op("Tanh", {s.op("Add", {y, beside})});
+    s.output(y);
+    expect_same_when_fused(s.graph);
+  }
+}
+
 TEST(FusePostOps, LargeConvolutionsOfAnyPaddingGiveWhatTheirSumsGive) {
   for (const IntList& pads :
        {IntList{0, 0, 0, 0}, IntList{0, 1, 1, 0}, IntList{1, 0, 1, 0}, IntList{2, 1, 0, 2}}) {
