@@ -67,8 +67,8 @@ DirectConvolution direct_convolution(const ConvolutionPlan& plan, const Pack& pa
 /// computed once more, directly.
 std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan);
 
-/// Prepares a convolution of lines that moves by several elements as a sum of products; nullopt for any
-/// other, and where there are few channels.
+/// Prepares a convolution of lines as a sum of products where that is faster: of so many channels that windows
+/// lie multiples of a page apart. nullopt for any other.
 std::optional<PreparedKernel> prepare_line_products(PrepareContext& context, const ConvolutionPlan& plan);
 
 }  // namespace podium::kernels

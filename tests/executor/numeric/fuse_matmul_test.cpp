@@ -326,22 +326,25 @@ TEST(FusePostOps, AddsBiasSkipConnectionAndActivationToLargeConvolutions) {
 }
 
 // By products of taps that lie together.
-TEST(FusePostOps, StridedConvolutionsOfLinesGiveWhatTheirSumsGive) {
+TEST(FusePostOps, ConvolutionsOfLinesOfManyChannelsGiveWhatTheirSumsGive) {
   struct Window {
+    std::int64_t channels;
     std::int64_t taps;
     std::int64_t move;
     IntList pads;
   };
-  for (const Window& window : {Window{3, 2, {0, 0}}, Window{3, 2, {1, 1}}, Window{2, 2, {0, 0}},
-                               Window{1, 2, {0, 0}}, Window{10, 3, {4, 0}}, Window{2, 5, {0, 1}}}) {
+  for (const Window& window :
+       {Window{512, 3, 2, {0, 0}}, Window{512, 3, 2, {1, 1}}, Window{512, 2, 2, {0, 0}},
+        Window{1024, 3, 1, {1, 0}}, Window{256, 10, 4, {4, 0}}, Window{1024, 2, 5, {0, 1}}}) {
     const std::vector<ir::Attribute> attributes{{"strides", IntList{window.move}}, {"pads", window.pads}};
     Sketch s;
-    const ValueId x = s.input({2, 64, 31});
-    ValueId y =
-        s.op("Relu", {s.op("Conv", {x, s.weight({72, 64, window.taps}, 0.1F), s.weight({72})}, attributes)});
-    const ValueId beside = s.op("Conv", {x, s.weight({72, 64, window.taps}, 0.1F)}, attributes);
-    y = s.op("Tanh", {s.op("Add", {y, beside})});
-    s.output(y);
+    const ValueId x = s.input({2, window.channels, 31});
+    const auto conv = [&](std::vector<ValueId> more) {
+      std::vector<ValueId> inputs{x, s.weight({256, window.channels, window.taps}, 0.02F)};
+      inputs.insert(inputs.end(), more.begin(), more.end());
+      return s.op("Conv", inputs, attributes);
+    };
+    s.output(s.op("Tanh", {s.op("Add", {s.op("Relu", {conv({s.weight({256})})}), conv({})})}));
     expect_same_when_fused(s.graph);
   }
 }
