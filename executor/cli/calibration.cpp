@@ -8,6 +8,7 @@
 //   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
 //                    comes at twice that or more is in the cache. Then one row by weights that no cache
 //                    holds, which are only read
+//   bytes            a product of them, without what its results take
 //   vectors          GELU of rows that the cache holds
 //   spread           what a product of middle size takes longer than its share of all threads' rate
 // The clock is a unit, not a fact: with 1 GHz a rate per cycle is one per nanosecond.
@@ -55,6 +56,7 @@ class Calibration {
     measure_products();
     measure_convolutions();
     measure_memory();
+    measure_products_of_bytes();
     measure_vectors();
     keep_within_fields();
     return device_;
@@ -100,10 +102,6 @@ class Calibration {
     }
     if (machine_.threads > 1) device_.spread_seconds = std::max(0.0, middle - cubed(kCubes[0]) / rate);
     device_.matrix.single = rate / kHertz / machine_.threads;
-    Probe bytes = cube(kCubes[1]);
-    bytes.parameters["operands"] = "byte";
-    device_.matrix.quarter =
-        std::max(rate, cubed(kCubes[1]) / kernel_seconds(bytes)) / kHertz / machine_.threads;
     const double halves = cubed(kCubes[1]) / kernel_seconds(cube(kCubes[1], "float16"));
     device_.matrix.half_half = device_.matrix.half_single = halves / kHertz / machine_.threads;
 
@@ -191,6 +189,18 @@ class Calibration {
     constexpr double kSide = 8192;
     const double taken = kernel_seconds({"product", {{"rows", "1"}, {"inner", "8192"}, {"columns", "8192"}}});
     return kSide * kSide * kElementBytes / std::max(taken - device_.spread_seconds, 1e-9);
+  }
+
+  // These are so fast that what their results take counts, which are floats and stay in the cache.
+  void measure_products_of_bytes() {
+    constexpr int kSize = kCubes[1];
+    constexpr double kResults = kElementBytes * kSize * kSize;
+    Probe bytes = cube(kSize);
+    bytes.parameters["operands"] = "byte";
+    const double stores =
+        kResults / (device_.exchange_bytes_per_cycle * device_.cache_speed * kHertz * machine_.threads);
+    const double taken = std::max(kernel_seconds(bytes) - device_.spread_seconds - stores, 1e-9);
+    device_.matrix.quarter = std::max(rate_, cubed(kSize) / taken) / kHertz / machine_.threads;
   }
 
   void measure_vectors() {

@@ -15,7 +15,8 @@ ConvShape without_skipped(const ConvShape& shape);
 FloatConv make_skipping_conv(const ConvShape& shape, FloatConv dense);
 FloatWeightGradient make_skipping_weight_gradient(const ConvShape& shape, FloatWeightGradient dense);
 
-/// The shape of the product of all images (ir::pays_to_join_images), as of one image; `dense` is a convolution of it.
+/// The shape of the product of all images (ir::pays_to_join_images), as of one image; `dense` is a convolution
+/// of that shape.
 ConvShape with_joined_images(const ConvShape& shape);
 FloatConv make_joined_conv(const ConvShape& shape, FloatConv dense);
 FloatWeightGradient make_joined_weight_gradient(const ConvShape& shape);

@@ -233,19 +233,20 @@ double stored_bytes(const Product& product, double width) {
   return product.count * width * (left + right + product.rows * product.columns);
 }
 
-// Vectors of a CPU wait for results as they are stored, block by block, and compute while operands come.
-// Those of a cell's state stay in the cache.
-bool waits_for_stores(const RepeatedProduct& each, const Device& device) {
-  return device.kind == device::ProcessorKind::Cpu && each.times == 1;
+// Vectors of a CPU wait for results as they are stored, block by block, and compute while operands come: what
+// products read and what they make takes time of its own.
+bool waits_for_stores(const Device& device) { return device.kind == device::ProcessorKind::Cpu; }
+
+double read_bytes(const Product& product, double width, const Device& device) {
+  const double results = product.count * width * product.rows * product.columns;
+  return stored_bytes(product, width) - (waits_for_stores(device) ? results : 0);
 }
 
 // What shared memory delivers of operands, at the rate of kernels that store as they read, in the time that
 // reading alone takes. What is in the cache comes from there: on a CPU as much as the kernel finds, and what
 // a product has that comes again and again, as that of a cell's state.
 double delivered_bytes(const RepeatedProduct& each, double width, const Device& device) {
-  const Product& product = each.product;
-  double bytes = stored_bytes(product, width);
-  if (waits_for_stores(each, device)) bytes -= product.count * width * product.rows * product.columns;
+  const double bytes = read_bytes(each.product, width, device);
   const auto cache = static_cast<double>(device.cache_bytes);
   double cached = 0;
   if (each.times > 1) {
@@ -257,9 +258,13 @@ double delivered_bytes(const RepeatedProduct& each, double width, const Device& 
 }
 
 // Of what is in the cache the operands come first.
-double store_seconds(const TypedOp& op, const Device& device, int tiles) {
+double store_seconds(const TypedOp& op, const std::vector<RepeatedProduct>& products, const Device& device,
+                     int tiles) {
+  const double width = bit_width(multiplied_type(op, device)) / 8.0;
+  double read = 0;
+  for (const RepeatedProduct& each : products) read += read_bytes(each.product, width, device);
   const double bytes = output_bytes(op);
-  const double cache = std::max(0.0, static_cast<double>(device.cache_bytes) - input_bytes(op));
+  const double cache = std::max(0.0, static_cast<double>(device.cache_bytes) - read);
   const double cached = std::min(bytes, cache);
   const double from_memory = bytes - cached + cached / device.cache_speed;
   return from_memory / device.exchange_bytes_per_cycle / tiles / device.clock_hertz;
@@ -272,7 +277,7 @@ OpCost product_on_vectors(const Product& product, double width, const Device& de
     const double rate = matrix_unit(device, tiles, width).multiply_adds_per_cycle / 2;
     OpCost cost;
     cost.seconds = roofline_seconds(device, tiles, multiply_adds(product) / rate / tiles,
-                                    stored_bytes(product, width), 1);
+                                    read_bytes(product, width, device), 1);
     return cost;
   }
   const double left = product.count * product.rows * product.inner * product.stored_share * width;
@@ -303,7 +308,7 @@ OpCost cost_of_planes(const TypedOp& op, double flop, const MatrixUnit& unit, co
   OpCost cost;
   cost.flop = cost.matrix_flop = flop;
   cost.seconds = roofline_seconds(device, unit.tiles, cycles + brought, 0, 1) +
-                 roofline_seconds(device, unit.tiles, 0, input_bytes(op) + output_bytes(op), 0);
+                 roofline_seconds(device, unit.tiles, 0, input_bytes(op), 0);
   return cost;
 }
 
@@ -342,7 +347,6 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
     const OpCost vectors = product_on_vectors(product, width, device, tiles);
     if (cost.matrix_flop == 0 || vectors.seconds < cost.seconds) cost = vectors;
   }
-  if (waits_for_stores(each, device)) cost.seconds += store_seconds(op, device, tiles);
   cost.flop = flop;
   return cost;
 }
@@ -369,6 +373,7 @@ OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& prod
   OpCost cost;
   for (const RepeatedProduct& each : products) cost += product_cost(op, each, device, tiles) * each.times;
   const bool is_recurrent = op.op.spec->category == ir::Category::Recurrent;
+  if (waits_for_stores(device)) cost.seconds += store_seconds(op, products, device, tiles);
   if (products.size() < 2 && !is_recurrent) return cost;
   const RepeatedProduct& inner = is_recurrent ? products.back() : products[0];
   // A step's gates are what its product makes, or what it starts from on the way back: the wider side.

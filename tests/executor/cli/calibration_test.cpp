@@ -20,7 +20,7 @@ using testing::ProgramResult;
 using testing::run_program;
 using testing::TemporaryFolder;
 
-// Two threads: 100 GFMA/s each, 400 of bytes, 20 GB/s together, a cache of 3 MB at 80 GB/s, 5 us to wake
+// Two threads: 100 GFMA/s each, 400 of bytes, 20 GB/s together, a cache of 6 MB at 80 GB/s, 5 us to wake
 // both.
 device::Device known_machine() {
   return device::parse_device(
@@ -29,7 +29,7 @@ device::Device known_machine() {
     "matrixSingle": 100, "matrixQuarter": 400, "vectorBytesPerCycle": 60, "exchangeBytesPerCycle": 10,
     "phaseOverheadCycles": 300, "matrixOverheadHalfCycles": 200, "matrixOverheadSingleCycles": 200,
     "matrixWeightsSingleCycles": 400, "matrixShare": 1, "matrixFill": 4, "matrixTileExponent": 0,
-    "convolutionShare": 0.5, "winogradShare": 1.5, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 3200000, "cacheSpeed": 4,
+    "convolutionShare": 0.5, "winogradShare": 1.5, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 6400000, "cacheSpeed": 4,
     "readSpeed": 1.5,
     "spreadSeconds": 5e-6, "hostCallSeconds": 1e-6, "hostLoadBytesPerSecond": 1e15, "hostLoadLatencySeconds": 0,
     "hostStoreBytesPerSecond": 1e15, "hostStoreLatencySeconds": 0, "streamingLoadBytesPerSecond": 1e15,
@@ -62,7 +62,7 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.exchange_bytes_per_cycle, 10, 0.5);
   EXPECT_NEAR(found.cache_speed, 4, 0.5);
   EXPECT_NEAR(found.read_speed, 1.5, 0.1);
-  EXPECT_EQ(found.cache_bytes, 3 * 4 << 18);        // the largest working set asked for that is below 3.2 MB
+  EXPECT_EQ(found.cache_bytes, 3 * 4 << 18);        // the largest working set asked for that is below 6.4 MB
   EXPECT_NEAR(found.spread_seconds, 5e-6, 2.5e-6);  // it holds the overhead and the fill of its product
   EXPECT_NEAR(found.host_call_seconds, 1e-6, 0.5e-6);
 }
