@@ -43,7 +43,7 @@ const std::vector<int>& PendingFrees::take(int step) {
   LongList& list = lists_[static_cast<std::size_t>(step)];
   taken_.clear();
   std::swap(taken_, list.pending);
-  std::sort(taken_.begin(), taken_.end());
+  if (!std::ranges::is_sorted(taken_)) std::ranges::sort(taken_);
   for (int place : taken_) list.is_pending[static_cast<std::size_t>(place)] = false;
   return taken_;
 }

@@ -1,9 +1,14 @@
+// One round over the ops in their order: an op whose operands, after what has been merged, and whose
+// attributes are those of an earlier one is left out, and its results are that one's. Equal small constants
+// go first.
 #include "ir/passes/merge_equal.h"
 
 #include <algorithm>
 #include <bit>
+#include <limits>
+#include <optional>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include "ir/bodies.h"
 #include "ir/same.h"
@@ -62,10 +67,46 @@ std::size_t hash_of(const Op& op) {
   return hash;
 }
 
+// Places of what is kept by their hashes, in arrays: the nodes of a map would take longer than all else that
+// is done for most ops, whose like has not been seen.
+class PlacesByHash {
+ public:
+  explicit PlacesByHash(std::size_t most) : first_(std::bit_ceil(2 * most + 1), kNone) {}
+  /// The first one to be added of those with this hash that `is_wanted`.
+  template <class IsWanted>
+  std::optional<std::size_t> find(std::size_t hash, const IsWanted& is_wanted) const {
+    std::optional<std::size_t> found;
+    for (std::uint32_t i = first_[bucket(hash)]; i != kNone; i = entries_[i].next) {
+      if (entries_[i].hash == hash && is_wanted(entries_[i].place)) found = entries_[i].place;
+    }
+    return found;
+  }
+  void add(std::size_t hash, std::size_t place) {
+    std::uint32_t& first = first_[bucket(hash)];
+    entries_.push_back({hash, place, first});
+    first = static_cast<std::uint32_t>(entries_.size() - 1);
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  struct Entry {
+    std::size_t hash;
+    std::size_t place;
+    std::uint32_t next;
+  };
+  std::size_t bucket(std::size_t hash) const { return hash & (first_.size() - 1); }
+
+  std::vector<std::uint32_t> first_;
+  std::vector<Entry> entries_;
+};
+
 class Merger {
  public:
   explicit Merger(Graph& graph)
-      : graph_(graph), stands_for_(std::ssize(graph.values)), fixed_(std::ssize(graph.values), false) {
+      : graph_(graph),
+        stands_for_(std::ssize(graph.values)),
+        fixed_(std::ssize(graph.values), false),
+        seen_(graph.ops.size()) {
     for (ValueId id : graph.value_ids()) stands_for_[id] = id;
     for (ValueId id : graph.inputs) fixed_[id] = true;
     for (ValueId id : graph.outputs) fixed_[id] = true;
@@ -75,7 +116,6 @@ class Merger {
     merge_constants();
     std::vector<Op> kept;
     kept.reserve(graph_.ops.size());
-    seen_.reserve(graph_.ops.size());
     for (Op& op : graph_.ops) {
       for (ValueId& id : op.inputs) {
         if (!id.valid() || stands_for_[id] == id) continue;
@@ -95,19 +135,17 @@ class Merger {
 
  private:
   void merge_constants() {
-    std::unordered_multimap<std::size_t, ValueId> seen;
+    PlacesByHash seen(graph_.values.size());
     for (ValueId id : graph_.value_ids()) {
       const auto& constant = graph_[id].constant;
       if (!constant || constant->bytes() > kLargestCompared) continue;
       const std::size_t hash = HashOf()(*constant);
-      const auto [begin, end] = seen.equal_range(hash);
-      const auto equal = std::find_if(begin, end, [&](const auto& entry) {
-        return identical(*graph_[entry.second].constant, *constant);
-      });
-      if (equal == end || fixed_[id]) {
-        seen.emplace(hash, id);
+      const auto equal = seen.find(
+          hash, [&](std::size_t place) { return identical(*graph_.values[place].constant, *constant); });
+      if (!equal || fixed_[id]) {
+        seen.add(hash, id.number());
       } else {
-        stands_for_[id] = equal->second;
+        stands_for_[id] = ValueId{static_cast<std::int32_t>(*equal)};
       }
     }
   }
@@ -115,14 +153,12 @@ class Merger {
   // True when an earlier op computes the same.
   bool merge(const Op& op, const std::vector<Op>& kept) {
     const std::size_t hash = hash_of(op);
-    const auto [begin, end] = seen_.equal_range(hash);
-    const auto equal =
-        std::find_if(begin, end, [&](const auto& entry) { return same_op(kept[entry.second], op); });
-    if (equal == end || any_of(outputs_of(op), fixed_)) {
-      seen_.emplace(hash, kept.size());
+    const auto equal = seen_.find(hash, [&](std::size_t place) { return same_op(kept[place], op); });
+    if (!equal || any_of(outputs_of(op), fixed_)) {
+      seen_.add(hash, kept.size());
       return false;
     }
-    const Op& first = kept[equal->second];
+    const Op& first = kept[*equal];
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
       if (op.outputs[i].valid()) stands_for_[op.outputs[i]] = first.outputs[i];
     }
@@ -133,7 +169,7 @@ class Merger {
   Graph& graph_;
   IdMap<ValueId, ValueId> stands_for_;
   IdMap<ValueId, bool> fixed_;  // inputs and outputs of the graph
-  std::unordered_multimap<std::size_t, std::size_t> seen_;
+  PlacesByHash seen_;
   bool changed_ = false;
 };
 
