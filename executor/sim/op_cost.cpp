@@ -104,28 +104,20 @@ bool is_convolution_in_training(const TypedOp& op) {
   return makes_weights(op) || (op.op.spec->category == ir::Category::Convolution && packs_weights(op));
 }
 
-// By what algorithm the host computes a convolution or one of its gradients.
-enum class ConvWay { Sum, Winograd, Rows, Planes };
+bool is_host(const Device& device) { return device.kind == device::ProcessorKind::Cpu; }
+
+// By what algorithm the host computes a convolution or one of its gradients. Images: windows of one element
+// in training, whose images lie as ONNX has them.
+enum class ConvWay { Sum, Winograd, Rows, Planes, Images };
 
 ConvShape conv_shape_of(const TypedOp& op) {
   if (makes_weights(op)) return ir::weight_gradient_shape(op);
   return op.op.is("ConvTranspose") ? ir::conv_transpose_shape(op) : ir::conv_shape(op, 1);
 }
 
-// Of known weights, transformed beforehand.
-bool pays_by_packed_winograd(const ConvShape& shape) {
-  const auto are_small = [](const auto& pads) {
-    return std::ranges::all_of(pads, [](std::int64_t pad) { return pad == 0 || pad == 1; });
-  };
-  return !shape.transposed && ir::winograd_tiles(shape) >= ir::kPackedWinogradTiles &&
-         are_small(shape.window.pads_begin) && are_small(shape.window.pads_end) &&
-         std::min(shape.in_channels, shape.out_channels) >= ir::kPackedWinogradChannels;
-}
-
 ConvWay way_of(const TypedOp& op, const Device& device) {
-  const bool is_host = device.kind == device::ProcessorKind::Cpu;
   const bool is_one = op.op.is("Conv") || op.op.is("ConvTranspose") || makes_weights(op);
-  if (!is_one || (!is_host && device.winograd_share == 0)) return ConvWay::Sum;
+  if (!is_one || (!is_host(device) && device.winograd_share == 0)) return ConvWay::Sum;
   const ConvShape shape = conv_shape_of(op);
   const bool in_training = is_convolution_in_training(op);
   const bool lies_as_given = in_training || shape.transposed;  // else channels-last
@@ -133,17 +125,11 @@ ConvWay way_of(const TypedOp& op, const Device& device) {
   const bool has_planes =
       lies_as_given ? ir::pays_by_planes(shape) : ir::pays_by_planes_among_channels_last(shape);
   if (multiplies_bytes(op.op, device)) return ConvWay::Sum;
-  if (is_host && op.element(0) == ir::DataType::Float && (has_planes || has_rows))
+  if (is_host(device) && op.element(0) == ir::DataType::Float && (has_planes || has_rows))
     return has_planes ? ConvWay::Planes : ConvWay::Rows;
-  const bool has_tiles = in_training ? ir::pays_by_winograd(shape) : pays_by_packed_winograd(shape);
+  if (is_host(device) && in_training && ir::has_one_element(shape)) return ConvWay::Images;
+  const bool has_tiles = in_training ? ir::pays_by_winograd(shape) : ir::pays_by_packed_winograd(shape);
   return has_tiles && device.winograd_share > 0 ? ConvWay::Winograd : ConvWay::Sum;
-}
-
-// A convolution in training, or a gradient of one, with a window of one element: images lie as ONNX has them.
-bool is_pointwise_in_training(const TypedOp& op, const Device& device) {
-  const bool is_one = op.op.is("Conv") || op.op.is("ConvTranspose") || makes_weights(op);
-  return device.kind == device::ProcessorKind::Cpu && is_one && is_convolution_in_training(op) &&
-         ir::has_one_element(conv_shape_of(op));
 }
 
 // The weights by an image, or by all images where that is faster: vectors hold elements of images, not
@@ -170,11 +156,11 @@ Product direct(const TypedOp& op, Product product) {
   return product;
 }
 
-// On the host what a convolution in training is computed as: with the transforms of its weights, as results
-// beside its own.
+// What a convolution is computed as: by Winograd's algorithm in training with the transforms of its weights,
+// as results beside its own.
 Product as_computed(const TypedOp& op, Product product, ConvWay way, const Device& device) {
-  if (is_pointwise_in_training(op, device) && !makes_weights(op)) return by_images(op, product);
-  if (device.kind == device::ProcessorKind::Cpu && op.op.is("ConvTranspose")) product = direct(op, product);
+  if (way == ConvWay::Images && !makes_weights(op)) return by_images(op, product);
+  if (is_host(device) && op.op.is("ConvTranspose")) product = direct(op, product);
   if (way != ConvWay::Winograd || !is_convolution_in_training(op)) return product;
   constexpr double kTransforms = ir::kWinogradWeights * ir::kWinogradTile * ir::kWinogradTile;
   (makes_weights(op) ? product.inner : product.rows) += kTransforms;
@@ -183,10 +169,10 @@ Product as_computed(const TypedOp& op, Product product, ConvWay way, const Devic
 
 // What a convolution in training reads and makes lies as ONNX has it; but for windows of one element,
 // libraries bring it into blocks of channels and back.
-double brought_bytes(const TypedOp& op, const Device& device) {
-  if (device.kind != device::ProcessorKind::Cpu || !is_convolution_in_training(op)) return 0;
+double brought_bytes(const TypedOp& op, ConvWay way, const Device& device) {
+  if (!is_host(device) || !is_convolution_in_training(op)) return 0;
   const double flow = bytes_of(makes_weights(op) ? op.input(1) : op.output(0));
-  return is_pointwise_in_training(op, device) && !makes_weights(op) ? 0 : 2 * (bytes_of(op.input(0)) + flow);
+  return way == ConvWay::Images && !makes_weights(op) ? 0 : 2 * (bytes_of(op.input(0)) + flow);
 }
 
 MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, double width,
@@ -195,8 +181,7 @@ MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, doub
   const double share = available_memory(op).value_or(kAvailableMemory);
   unit.most_temporary_bytes = share * static_cast<double>(device.tile_memory_bytes);
   const bool is_convolution = op.op.spec->category == ir::Category::Convolution || makes_weights(op);
-  const bool is_by_images = is_convolution && is_pointwise_in_training(op, device);
-  if (is_convolution && !is_by_images)
+  if (is_convolution && way != ConvWay::Images)
     unit.multiply_adds_per_cycle *=
         way == ConvWay::Winograd ? device.winograd_share : device.convolution_share;
   if (device.synchronous) return unit;
@@ -204,7 +189,7 @@ MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, doub
   // operand.
   if (makes_weights(op)) {
     unit.weights_cycles *= product.rows / product.inner;
-  } else if (is_by_images) {
+  } else if (way == ConvWay::Images) {
     unit.weights_cycles *= product.rows / product.columns / product.count;
   } else if (!packs_weights(op)) {
     unit.weights_cycles = 0;
@@ -235,11 +220,9 @@ double stored_bytes(const Product& product, double width) {
 
 // Vectors of a CPU wait for results as they are stored, block by block, and compute while operands come: what
 // products read and what they make takes time of its own.
-bool waits_for_stores(const Device& device) { return device.kind == device::ProcessorKind::Cpu; }
-
 double read_bytes(const Product& product, double width, const Device& device) {
   const double results = product.count * width * product.rows * product.columns;
-  return stored_bytes(product, width) - (waits_for_stores(device) ? results : 0);
+  return stored_bytes(product, width) - (is_host(device) ? results : 0);
 }
 
 // What shared memory delivers of operands, at the rate of kernels that store as they read, in the time that
@@ -251,10 +234,10 @@ double delivered_bytes(const RepeatedProduct& each, double width, const Device& 
   double cached = 0;
   if (each.times > 1) {
     cached = bytes <= cache ? bytes : 0;
-  } else if (device.kind == device::ProcessorKind::Cpu) {
+  } else if (is_host(device)) {
     cached = std::min(bytes, cache);
   }
-  return (bytes - cached + cached / device.cache_speed) / device.read_speed;
+  return memory_bytes(bytes, cached, device) / device.read_speed;
 }
 
 // Of what is in the cache the operands come first.
@@ -266,13 +249,12 @@ double store_seconds(const TypedOp& op, const std::vector<RepeatedProduct>& prod
   const double bytes = output_bytes(op);
   const double cache = std::max(0.0, static_cast<double>(device.cache_bytes) - read);
   const double cached = std::min(bytes, cache);
-  const double from_memory = bytes - cached + cached / device.cache_speed;
-  return from_memory / device.exchange_bytes_per_cycle / tiles / device.clock_hertz;
+  return memory_bytes(bytes, cached, device) / device.exchange_bytes_per_cycle / tiles / device.clock_hertz;
 }
 
 // As vector instructions, one for each vector of multiply-adds, which loads what it needs beside.
 OpCost product_on_vectors(const Product& product, double width, const Device& device, int tiles) {
-  if (device.kind == device::ProcessorKind::Cpu) {
+  if (is_host(device)) {
     // The vectors are what multiplies matrices, at half of its rate where each multiply-add needs a load.
     const double rate = matrix_unit(device, tiles, width).multiply_adds_per_cycle / 2;
     OpCost cost;
@@ -340,7 +322,7 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
     const RepeatedProduct computed{as_computed(op, product, way, device), each.times};
     cost =
         product_on_matrix_units(computed, unit_for(op, computed.product, way, width, device, tiles), device);
-    cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, device), 0);
+    cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, way, device), 0);
     cost.matrix_flop = flop;
   }
   if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {
@@ -373,7 +355,7 @@ OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& prod
   OpCost cost;
   for (const RepeatedProduct& each : products) cost += product_cost(op, each, device, tiles) * each.times;
   const bool is_recurrent = op.op.spec->category == ir::Category::Recurrent;
-  if (waits_for_stores(device)) cost.seconds += store_seconds(op, products, device, tiles);
+  if (is_host(device)) cost.seconds += store_seconds(op, products, device, tiles);
   if (products.size() < 2 && !is_recurrent) return cost;
   const RepeatedProduct& inner = is_recurrent ? products.back() : products[0];
   // A step's gates are what its product makes, or what it starts from on the way back: the wider side.

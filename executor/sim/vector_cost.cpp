@@ -23,11 +23,14 @@ OpCost tile_cost(const VectorWork& work, const Device& device, int tiles) {
 
 }  // namespace
 
+double memory_bytes(double bytes, double cached, const Device& device) {
+  return bytes - cached + cached / device.cache_speed;
+}
+
 double roofline_seconds(const Device& device, int tiles, double cycles, double bytes, double phases) {
   // What fits into the cache is found there, of a larger kernel a part.
   const double cached = std::min(bytes, static_cast<double>(device.cache_bytes));
-  const double from_memory = bytes - cached + cached / device.cache_speed;
-  const double memory_cycles = from_memory / device.exchange_bytes_per_cycle / tiles;
+  const double memory_cycles = memory_bytes(bytes, cached, device) / device.exchange_bytes_per_cycle / tiles;
   return (std::max(cycles, memory_cycles) + phases * device.phase_overhead_cycles) / device.clock_hertz;
 }
 

@@ -21,6 +21,9 @@ struct VectorWork {
 /// bytes at shared memory's rate, whichever takes longer.
 OpCost vector_cost(const VectorWork& work, const device::Device& device, int tiles);
 
+/// What shared memory delivers in the time that so many bytes take, of which `cached` are in the cache.
+double memory_bytes(double bytes, double cached, const device::Device& device);
+
 /// Shared memory, or the cache where all fits into it, delivers `bytes` while the units compute for `cycles`:
 /// the slower of the two decides. Each phase is a launch.
 double roofline_seconds(const device::Device& device, int tiles, double cycles, double bytes, double phases);

@@ -10,11 +10,6 @@ namespace podium::ir {
 inline constexpr std::int64_t kWinogradTile = 4;
 /// What the transforms of weights in a run take, in tiles.
 inline constexpr std::int64_t kWinogradWeights = 13;
-/// Of weights that never change and are transformed beforehand: channels of X and of Y, and tiles of all
-/// images, below which transforms, reorders and the larger weights cost more than the smaller products save.
-/// Measured on a machine with AVX-512.
-inline constexpr std::int64_t kPackedWinogradChannels = 32;
-inline constexpr std::int64_t kPackedWinogradTiles = 8;
 /// The tiles of all images; 0 where the algorithm has no such windows: it has those of 3 x 3 of one group
 /// that move by one.
 std::int64_t winograd_tiles(const ConvShape& shape);
@@ -23,6 +18,9 @@ std::int64_t winograd_tiles(const ConvShape& shape);
 /// algorithm than by its sum: of weights that change, so that they are transformed in every run. Rounding
 /// differs as between two orders of adding.
 bool pays_by_winograd(const ConvShape& shape);
+/// The same of a convolution of tensors channels-last, whose weights never change and are transformed
+/// beforehand.
+bool pays_by_packed_winograd(const ConvShape& shape);
 
 /// Results of a row that one vector holds, where vectors lie along rows.
 inline constexpr std::int64_t kRowLanes = 8;

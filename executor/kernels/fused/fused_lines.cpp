@@ -4,7 +4,6 @@
 // which each but the first adds to the result. Padding is written around a copy of the lines.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "executor/kernels/fused/fused_conv.h"
 
@@ -89,7 +88,7 @@ struct LineProducts {
 
   void operator()(const RunContext& run) const {
     Tensor& y = run.output(0);
-    if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
+    if (has_residual) start_from_residual(run);
     const float* lines = shape.is_padded() ? pad(run) : run.input(0).data<float>();
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
     for (std::int64_t n = 0; n < shape.batch; ++n) {

@@ -27,17 +27,20 @@ bool keeps_infinity(const ir::TypedOp& op) {
   return activation != "Sigmoid" && activation != "Tanh" && activation != "Elu";
 }
 
-std::int64_t tiles_along(std::int64_t size) { return (size + ir::kWinogradTile - 1) / ir::kWinogradTile; }
-
+// Of one group, or the weights have a dimension more.
 bool is_worth_it(const ConvolutionPlan& plan) {
-  const auto are = [](const Dims& dims, std::int64_t least, std::int64_t most) {
-    return std::ranges::all_of(dims, [&](std::int64_t dim) { return dim >= least && dim <= most; });
-  };
-  const bool has_window = plan.weights.size() == 4 && plan.weights[2] == 3 && plan.weights[3] == 3 &&
-                          are(plan.window.strides, 1, 1) && are(plan.window.dilations, 0, 0) &&
-                          are(plan.window.pads_begin, 0, 1) && are(plan.window.pads_end, 0, 1);
-  return has_window && std::min(plan.x[1], plan.y[1]) >= ir::kPackedWinogradChannels &&
-         plan.y[0] * tiles_along(plan.y[2]) * tiles_along(plan.y[3]) >= ir::kPackedWinogradTiles;
+  if (plan.weights.size() != plan.x.size()) return false;
+  Dims dilations = plan.window.dilations;
+  for (std::int64_t& dilation : dilations) ++dilation;
+  return ir::pays_by_packed_winograd({.window = {.kernel = {plan.weights.begin() + 2, plan.weights.end()},
+                                                 .strides = plan.window.strides,
+                                                 .dilations = dilations,
+                                                 .pads_begin = plan.window.pads_begin,
+                                                 .pads_end = plan.window.pads_end,
+                                                 .output = {plan.y.begin() + 2, plan.y.end()}},
+                                      .batch = plan.x[0],
+                                      .in_channels = plan.x[1],
+                                      .out_channels = plan.y[1]});
 }
 
 std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memory::desc& to) {

@@ -15,6 +15,12 @@
 
 namespace podium::kernels {
 
+/// The sum post-op adds to what is in the output: the plan gives both one memory whenever it can.
+inline void start_from_residual(const RunContext& run) {
+  Tensor& y = run.output(0);
+  if (y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
+}
+
 /// Inputs of the op: x, weights (packed here), bias, residual.
 struct PackedCall {
   std::shared_ptr<const onednn::Call> call = {};
@@ -28,8 +34,7 @@ struct PackedCall {
 
   void operator()(const RunContext& run) const {
     Tensor& y = run.output(0);
-    // The sum post-op adds to what is in the output: the plan gives both one memory whenever it can.
-    if (has_residual && y.raw() != run.input(3).raw()) std::memcpy(y.raw(), run.input(3).raw(), y.bytes());
+    if (has_residual) start_from_residual(run);
     const void* bias = has_bias ? run.input(2).raw() : nullptr;
     const std::array<const void*, 5> arguments{run.input(0).raw(), weights.raw(), bias, y.raw(),
                                                run.scratch_memory};

@@ -33,6 +33,16 @@ g (float[2,4] x) => (float[2,3] scores)
 )");
 }
 
+std::string small_bert(const TemporaryFolder& folder, int layers) {
+  std::string file = folder.file("bert.onnx");
+  EXPECT_EQ(run_program(fmt::format("podium-models bert layers={} hidden=64 heads=4 sequence=16 weights=none "
+                                    "loss=cross-entropy -o {}",
+                                    layers, file))
+                .status,
+            0);
+  return file;
+}
+
 std::string compare(const std::string& model, const std::string& flags) {
   return fmt::format("podium compare {} --train --loss cross-entropy --quiet {}", model, flags);
 }
@@ -68,12 +78,7 @@ TEST(CompareTraining, TrainsUnderEveryStrategyAndSaysThatTheWeightsAgree) {
 
 TEST(CompareTraining, EstimatesAModelWithoutWeightsOverAWholePod) {
   const TemporaryFolder folder;
-  const std::string bert = folder.file("bert.onnx");
-  ASSERT_EQ(run_program("podium-models bert layers=8 hidden=64 heads=4 sequence=16 weights=none "
-                        "loss=cross-entropy -o " +
-                        bert)
-                .status,
-            0);
+  const std::string bert = small_bert(folder, 8);
   const ProgramResult result = run_program(fmt::format(
       "podium compare {} --train --loss-tensor loss --optimizer lamb --ipus 16 --estimate --quiet "
       "--report {}",
@@ -89,12 +94,7 @@ TEST(CompareTraining, EstimatesAModelWithoutWeightsOverAWholePod) {
 
 TEST(CompareTraining, WhereNoStrategyIsPossibleTheStatusSaysSo) {
   const TemporaryFolder folder;
-  const std::string bert = folder.file("bert.onnx");
-  ASSERT_EQ(run_program("podium-models bert layers=1 hidden=64 heads=4 sequence=16 weights=none "
-                        "loss=cross-entropy -o " +
-                        bert)
-                .status,
-            0);
+  const std::string bert = small_bert(folder, 1);
   const std::string command =
       "podium compare " + bert + " --train --optimizer sgd --ipus 2 --estimate --loss-tensor ";
   const ProgramResult result = run_program(command + "los");

@@ -46,6 +46,22 @@ TEST(ConvAlgorithm, PlanesNeedPaddingThatAddsElements) {
   EXPECT_FALSE(pays_by_planes(shape));
 }
 
+TEST(ConvAlgorithm, WinogradOfPackedWeightsPaysWithEnoughChannelsAndTilesOfAllImages) {
+  EXPECT_TRUE(pays_by_packed_winograd(of_side(1, 32, 14)));
+  EXPECT_FALSE(pays_by_packed_winograd(of_side(1, 31, 14)));
+  EXPECT_TRUE(pays_by_packed_winograd(of_side(2, 512, 7)));
+  EXPECT_FALSE(pays_by_packed_winograd(of_side(1, 512, 7)));
+  ConvShape padded = of_side(1, 32, 14);
+  padded.window.pads_begin = {0, 1};
+  padded.window.pads_end = {1, 1};
+  EXPECT_TRUE(pays_by_packed_winograd(padded));
+  padded.window.pads_begin = {2, 1};
+  EXPECT_FALSE(pays_by_packed_winograd(padded));
+  ConvShape transposed = of_side(1, 32, 14);
+  transposed.transposed = true;
+  EXPECT_FALSE(pays_by_packed_winograd(transposed));
+}
+
 TEST(ConvAlgorithm, WinogradPaysWhereSumsAreManyForTheWeights) {
   EXPECT_TRUE(pays_by_winograd(of_side(8, 64, 56)));
   EXPECT_TRUE(pays_by_winograd(of_side(8, 512, 7)));
