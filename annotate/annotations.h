@@ -17,14 +17,14 @@ namespace podium::annotate {
 using ir::kExecutionPhase;
 using ir::kPipelineStage;
 using ir::kVirtualGraph;
-inline constexpr std::string_view kExecutionContext = ir::kContextAttribute;
+inline constexpr ir::AttributeName kExecutionContext = ir::kContextAttribute;
 using ir::kRecompute;
 using ir::kTileSet;
-inline constexpr std::string_view kOutputLocation = "__output_tensor_location";
-inline constexpr std::string_view kPriority = "__schedule_priority";
-inline constexpr std::string_view kInplaceNames = "__inplace_op_names";
-inline constexpr std::string_view kInplacePriorities = "__inplace_op_priorities";
-inline constexpr std::string_view kExcludePatterns = "__exclude_patterns";
+inline constexpr ir::AttributeName kOutputLocation = "__output_tensor_location";
+inline constexpr ir::AttributeName kPriority = "__schedule_priority";
+inline constexpr ir::AttributeName kInplaceNames = "__inplace_op_names";
+inline constexpr ir::AttributeName kInplacePriorities = "__inplace_op_priorities";
+inline constexpr ir::AttributeName kExcludePatterns = "__exclude_patterns";
 using ir::kSerializeMode;
 
 /// Plain names of PopART's: read like the first three, never written.
@@ -33,14 +33,13 @@ using ir::kPlainPipelineStage;
 using ir::kPlainVirtualGraph;
 
 /// The names of all annotations that place a node.
-inline constexpr std::array kPlacementAnnotations{
-    kVirtualGraph,      kPipelineStage,      kExecutionPhase,     kExecutionContext,
-    kTileSet,           kRecompute,          kOutputLocation,     kPriority,
-    kPlainVirtualGraph, kPlainPipelineStage, kPlainExecutionPhase};
+inline constexpr auto kPlacementAnnotations = std::to_array<ir::AttributeName>(
+    {kVirtualGraph, kPipelineStage, kExecutionPhase, kExecutionContext, kTileSet, kRecompute, kOutputLocation,
+     kPriority, kPlainVirtualGraph, kPlainPipelineStage, kPlainExecutionPhase});
 
 /// Those that a rule can set, of products too (semantics, section 2.3).
 inline constexpr auto kRuleAnnotations = [] {
-  std::array<std::string_view, kPlacementAnnotations.size() + 2> all;
+  std::array<ir::AttributeName, kPlacementAnnotations.size() + 2> all;
   std::copy(kPlacementAnnotations.begin(), kPlacementAnnotations.end(), all.begin());
   all[kPlacementAnnotations.size()] = ir::kPartialsType;
   all[kPlacementAnnotations.size() + 1] = ir::kAvailableMemory;

@@ -11,10 +11,10 @@
 namespace podium::annotate {
 namespace {
 
-constexpr std::string_view kExchangeStrategy = "__exchange_strategy";
-constexpr std::string_view kStreamMode = "__replicated_stream_mode";
-constexpr std::string_view kGroupType = "__comm_group_type";
-constexpr std::string_view kGroupSize = "__comm_group_size";
+constexpr ir::AttributeName kExchangeStrategy = "__exchange_strategy";
+constexpr ir::AttributeName kStreamMode = "__replicated_stream_mode";
+constexpr ir::AttributeName kGroupType = "__comm_group_type";
+constexpr ir::AttributeName kGroupSize = "__comm_group_size";
 
 int whole_number(const std::string& key, const std::string& text, int most) {
   if (const auto value = ir::number_of(text, 0, most)) return *value;

@@ -13,7 +13,7 @@
 namespace podium::annotate {
 
 /// The attribute of an op that ShardingPlan::ops has an entry of: its place there.
-inline constexpr std::string_view kShardingPlace = "__sharding";
+inline constexpr ir::AttributeName kShardingPlace = "__sharding";
 
 /// What a node says of one of its operands.
 struct OperandSharding {

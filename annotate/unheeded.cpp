@@ -97,8 +97,8 @@ std::string why_not(const ir::Op& op, std::string_view name, const Request& requ
     return use == Use::Training ? "" : "nothing is trained";
   if (name == ir::kPartialsType || name == ir::kAvailableMemory)
     return is_product(op) ? "" : fmt::format("{} is no product", op.spec->name);
-  constexpr std::array kOfMatMul{ir::kOutputType, ir::kSerializeMode, ir::kSerializeFactor,
-                                 ir::kSerializePrecision};
+  constexpr std::array<std::string_view, 4> kOfMatMul{ir::kOutputType, ir::kSerializeMode,
+                                                      ir::kSerializeFactor, ir::kSerializePrecision};
   if (std::ranges::count(kOfMatMul, name) > 0)
     return op.is("MatMul") ? "" : fmt::format("{} is no MatMul", op.spec->name);
   if (std::ranges::count(kWithEffect, name) > 0) return "";
@@ -127,7 +127,7 @@ std::vector<std::string> unheeded(const ir::Graph& graph, const Metadata& metada
     for (const ir::Attribute& attribute : op.attributes) {
       if (!ir::is_annotation(attribute.name)) continue;
       const std::string reason = why_not(op, attribute.name, request, use);
-      if (!reason.empty()) ++nodes[{attribute.name, reason}];
+      if (!reason.empty()) ++nodes[{std::string(attribute.name.text()), reason}];
     }
   }
   std::vector<std::string> lines;

@@ -125,8 +125,8 @@ struct Writer {
 
 AttributeProto attribute_to_proto(const ir::Attribute& attribute) {
   AttributeProto proto;
-  proto.set_name(attribute.name);
-  std::visit(Writer{proto}, attribute.value);
+  proto.set_name(std::string(attribute.name.text()));
+  visit_value(Writer{proto}, attribute.value);
   return proto;
 }
 

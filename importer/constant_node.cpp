@@ -40,7 +40,7 @@ ir::Tensor constant_from(const ir::Attribute& attribute) {
   if (found != needed) {
     throw Error("attribute '{}' is {}, {} needed", attribute.name, name_of(found), name_of(needed));
   }
-  return std::visit(ToTensor{}, attribute.value);
+  return visit_value(ToTensor{}, attribute.value);
 }
 
 }  // namespace podium::importer

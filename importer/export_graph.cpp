@@ -146,8 +146,8 @@ ir::Graph with_outer_names(const ir::Graph& outer, const ir::Op& op, ir::Graph b
 
 void Exporter::write_attribute(const ir::Op& op, const ir::Attribute& attribute,
                                onnx::AttributeProto& proto) {
-  proto.set_name(attribute.name);
-  std::visit(AttributeWriter{proto}, attribute.value);
+  proto.set_name(std::string(attribute.name.text()));
+  visit_value(AttributeWriter{proto}, attribute.value);
   if (const auto* body = std::get_if<ir::Body>(&attribute.value))
     write(**body, op.captures, *proto.mutable_g());
   if (const auto* bodies = std::get_if<std::vector<ir::Body>>(&attribute.value)) {

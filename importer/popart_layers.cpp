@@ -14,6 +14,7 @@ namespace podium::importer {
 namespace {
 
 using ir::Attribute;
+using ir::AttributeName;
 using ir::DataType;
 using ir::IntList;
 using ir::Tensor;
@@ -123,7 +124,7 @@ void multi_conv(Rewrite& node) {
     }
     const std::size_t axes = x.rank() - 2;
     std::vector<Attribute> attributes{{"group", x.dims[1] / w.dims[1]}};
-    const auto add = [&](const char* name, IntList numbers) {
+    const auto add = [&](AttributeName name, IntList numbers) {
       if (!numbers.empty()) attributes.push_back({name, std::move(numbers)});
     };
     add("strides", part_of(strides, before, axes));

@@ -40,6 +40,6 @@ std::string_view name_of(AttributeKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::string to_string(const AttributeValue& value) { return std::visit(Show{}, value); }
+std::string to_string(const AttributeValue& value) { return visit_value(Show{}, value); }
 
 }  // namespace podium::ir

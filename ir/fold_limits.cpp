@@ -44,7 +44,7 @@ class ConstantMemory {
     }
     for (const Op& op : graph.ops) {
       for (const Attribute& attribute : op.attributes) {
-        if (const auto* tensor = std::get_if<Tensor>(&attribute.value)) add(*tensor);
+        if (const auto* tensor = value_if<Tensor>(attribute.value)) add(*tensor);
       }
       for_each_body(op, [&](std::string_view, const Graph& body) {
         if (seen_.insert(&body).second) add(body);

@@ -11,7 +11,7 @@ namespace podium::ir {
 
 /// The attribute of an op that was refused. What was folded counts among the constants when the graph is
 /// inferred again, so that each time more could be folded.
-inline constexpr std::string_view kLeftToRun = "__left_to_run";
+inline constexpr AttributeName kLeftToRun = "__left_to_run";
 
 /// What is left to fold in a graph and its bodies.
 class FoldLimits {

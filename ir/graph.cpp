@@ -19,14 +19,14 @@ const AttributeValue* find_attribute(const Op& op, std::string_view name) {
   return spec != nullptr && spec->fallback ? &*spec->fallback : nullptr;
 }
 
-void set_attribute(Op& op, std::string_view name, AttributeValue value) {
+void set_attribute(Op& op, AttributeName name, AttributeValue value) {
   for (Attribute& candidate : op.attributes) {
     if (candidate.name == name) {
       candidate.value = std::move(value);
       return;
     }
   }
-  op.attributes.push_back({std::string(name), std::move(value)});
+  op.attributes.push_back({name, std::move(value)});
 }
 
 void remove_attribute(Op& op, std::string_view name) {

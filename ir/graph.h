@@ -97,7 +97,7 @@ template <class T>
 const T& attribute(const Op& op, std::string_view name);
 template <class T>
 const T* attribute_if(const Op& op, std::string_view name);
-void set_attribute(Op& op, std::string_view name, AttributeValue value);
+void set_attribute(Op& op, AttributeName name, AttributeValue value);
 void remove_attribute(Op& op, std::string_view name);
 
 /// Plain data with helpers. `ops` is in topological order. Values that nothing uses may be present.
@@ -172,7 +172,7 @@ void verify(const Graph& graph);
 template <class T>
 const T* attribute_if(const Op& op, std::string_view name) {
   const AttributeValue* value = find_attribute(op, name);
-  return value == nullptr ? nullptr : std::get_if<T>(value);
+  return value == nullptr ? nullptr : value_if<T>(*value);
 }
 
 template <class T>

@@ -7,13 +7,13 @@
 namespace podium::ir {
 namespace {
 
-constexpr std::string_view kRandomStream = "__random_stream";
-constexpr std::string_view kDrawnWhole = "__drawn_whole";
-constexpr std::string_view kDrawnRanges = "__drawn_ranges";
-constexpr std::string_view kDrawnSlices = "__drawn_slices";
-constexpr std::string_view kDrawnSliceAxis = "__drawn_slice_axis";
-constexpr std::string_view kDrawnCopies = "__drawn_copies";
-constexpr std::string_view kDrawnCopy = "__drawn_copy";
+constexpr AttributeName kRandomStream = "__random_stream";
+constexpr AttributeName kDrawnWhole = "__drawn_whole";
+constexpr AttributeName kDrawnRanges = "__drawn_ranges";
+constexpr AttributeName kDrawnSlices = "__drawn_slices";
+constexpr AttributeName kDrawnSliceAxis = "__drawn_slice_axis";
+constexpr AttributeName kDrawnCopies = "__drawn_copies";
+constexpr AttributeName kDrawnCopy = "__drawn_copy";
 
 // A row of two numbers for each range.
 Tensor table_of(const std::vector<IndexRange>& ranges) {

@@ -27,9 +27,7 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 
 bool same_attribute(const Attribute& a, const Attribute& b) {
   if (a.name != b.name || a.value.index() != b.value.index()) return false;
-  return std::visit(
-      [&](const auto& value) { return same(value, std::get<std::decay_t<decltype(value)>>(b.value)); },
-      a.value);
+  return visit_value([&]<class T>(const T& value) { return same(value, *value_if<T>(b.value)); }, a.value);
 }
 
 }  // namespace podium::ir

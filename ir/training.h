@@ -14,7 +14,7 @@ namespace podium::ir {
 
 /// The attribute of ops that run once all micro-batches of an update have run: `__execution_context`, with
 /// PopART's numbers.
-inline constexpr std::string_view kContextAttribute = "__execution_context";
+inline constexpr AttributeName kContextAttribute = "__execution_context";
 inline constexpr std::int64_t kNormalContext = 0;
 inline constexpr std::int64_t kOuterContext = 1;  ///< AccumulateOuterFragment
 

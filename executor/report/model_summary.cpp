@@ -17,7 +17,7 @@ void count_ops(const ir::Graph& graph, ModelSummary& summary) {
     ++summary.op_counts[domain + (domain.empty() ? "" : ".") + std::string(op.spec->name)];
     for (const ir::Attribute& attribute : op.attributes) {
       if (ir::is_annotation(attribute.name) && attribute.name != ir::kLeftToRun)
-        ++summary.annotated_ops[attribute.name];
+        ++summary.annotated_ops[std::string(attribute.name.text())];
     }
     for_each_body(op, [&](std::string_view, const ir::Graph& body) { count_ops(body, summary); });
   }

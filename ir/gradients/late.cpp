@@ -56,7 +56,7 @@ void append_late_gradient(GradientContext& context) {
                      {"wanted", wanted}};
   for (const Attribute& one : op.attributes) {
     if (!is_annotation(one.name))
-      late.attributes.push_back({std::string(kOfAnotherOp) + one.name, one.value});
+      late.attributes.push_back({fmt::format("{}{}", kOfAnotherOp, one.name), one.value});
   }
   const std::vector<ValueId> gradients = context.builder.append(std::move(late), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -270,7 +270,8 @@ ValueIds kept_in_forward(const Scanning& scan, const LoopPlan& plan, Graph& body
 }
 
 void lengthen_lists(Op& forward, std::size_t by) {
-  for (const char* name : {"scan_output_axes", "scan_output_directions"}) {
+  for (const AttributeName name :
+       {AttributeName("scan_output_axes"), AttributeName("scan_output_directions")}) {
     const IntList* given = attribute_if<IntList>(forward, name);
     if (given == nullptr) continue;
     IntList longer = *given;

@@ -17,7 +17,7 @@ struct AttentionOutput {
 
 /// Begin and end of each range of rows of Q, among those of the whole op, that a part of an Attention has:
 /// positions decide what a row sees. Absent where it has all.
-inline constexpr std::string_view kQueryRanges = "__query_ranges";
+inline constexpr AttributeName kQueryRanges = "__query_ranges";
 /// The place of each row among those of the whole op; empty where it has all.
 std::vector<std::int64_t> query_places(const TypedOp& op);
 /// Whether positions decide what a row sees.

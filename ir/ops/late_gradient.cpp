@@ -58,7 +58,7 @@ Late::Late(const Op& op)
   flowing.assign(first_flow, all.end());
   for (const Attribute& one : op.attributes) {
     if (one.name.starts_with(kOfAnotherOp))
-      forward.attributes.push_back({one.name.substr(kOfAnotherOp.size()), one.value});
+      forward.attributes.push_back({one.name.text().substr(kOfAnotherOp.size()), one.value});
   }
 }
 

@@ -39,7 +39,7 @@ std::int64_t ml_length(const TypedOp& op, std::string_view name) {
   if (const auto* ints = std::get_if<IntList>(value)) return std::ssize(*ints);
   if (const auto* floats = std::get_if<FloatList>(value)) return std::ssize(*floats);
   if (const auto* strings = std::get_if<StringList>(value)) return std::ssize(*strings);
-  const auto* tensor = std::get_if<Tensor>(value);
+  const auto* tensor = value_if<Tensor>(*value);
   return tensor == nullptr ? 0 : tensor->size();
 }
 

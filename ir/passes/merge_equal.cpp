@@ -61,8 +61,8 @@ std::size_t hash_of(const Op& op) {
   std::size_t hash = std::hash<const OpSpec*>()(op.spec);
   for (ValueId id : op.inputs) mix(hash, id.number() + 1);
   for (const Attribute& attribute : op.attributes) {
-    mix(hash, std::hash<std::string>()(attribute.name));
-    mix(hash, std::visit(HashOf(), attribute.value));
+    mix(hash, std::hash<std::string_view>()(attribute.name));
+    mix(hash, visit_value(HashOf(), attribute.value));
   }
   return hash;
 }

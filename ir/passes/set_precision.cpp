@@ -94,8 +94,8 @@ class SetPrecision {
 
   void convert_attributes(Op& op) const {
     for (Attribute& attribute : op.attributes) {
-      if (auto* tensor = std::get_if<Tensor>(&attribute.value))
-        *tensor = ir::in_precision(*tensor, precision_);
+      if (const auto* tensor = value_if<Tensor>(attribute.value))
+        attribute.value = ir::in_precision(*tensor, precision_);
       auto* number = std::get_if<std::int64_t>(&attribute.value);
       const bool names_type = attribute.name == "to" || attribute.name == "dtype";
       const bool is_type = number != nullptr && *number > 0 && *number < kDataTypeCount;

@@ -56,7 +56,7 @@ void note_op(const ir::Op& op, const ir::IdMap<ir::ValueId, bool>& depends) {
     const ir::AttributeSpec* spec = op.spec->find_attribute(attribute.name);
     const bool is_default =
         spec != nullptr && spec->fallback && to_string(*spec->fallback) == to_string(attribute.value);
-    if (!is_default) row.attributes.insert(attribute.name);
+    if (!is_default) row.attributes.insert(std::string(attribute.name.text()));
   }
 }
 

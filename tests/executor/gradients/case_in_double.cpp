@@ -65,8 +65,8 @@ void give_double_value(ir::Op& op) {
 void convert_attributes(ir::Op& op) {
   give_double_value(op);
   for (ir::Attribute& attribute : op.attributes) {
-    if (auto* tensor = std::get_if<ir::Tensor>(&attribute.value)) *tensor = in_double(*tensor);
-    if (auto* type = std::get_if<ir::Type>(&attribute.value)) *type = in_double(*type);
+    if (const auto* tensor = ir::value_if<ir::Tensor>(attribute.value)) attribute.value = in_double(*tensor);
+    if (const auto* type = ir::value_if<ir::Type>(attribute.value)) attribute.value = in_double(*type);
     auto* number = std::get_if<std::int64_t>(&attribute.value);
     const bool names_type =
         attribute.name == "to" || attribute.name == "dtype" || attribute.name == "output_dtype";

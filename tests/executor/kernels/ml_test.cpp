@@ -12,6 +12,7 @@ namespace podium::kernels {
 namespace {
 
 using ir::Attribute;
+using ir::AttributeName;
 using ir::DataType;
 using ir::Datum;
 using ir::Dims;
@@ -34,8 +35,8 @@ Tensor run_one(std::string_view name, const Tensor& x, std::vector<Attribute> at
   return run_ml(name, {x}, std::move(attributes))[0].tensor;
 }
 
-Attribute text(const char* name, const char* value) { return {name, std::string(value)}; }
-Attribute integer(const char* name, std::int64_t value) { return {name, value}; }
+Attribute text(AttributeName name, const char* value) { return {name, std::string(value)}; }
+Attribute integer(AttributeName name, std::int64_t value) { return {name, value}; }
 
 TEST(ArrayFeatureExtractor, PicksFromTheLastDimension) {
   const Tensor words = tensor<std::string>({2, 3}, {"a", "b", "c", "d", "e", "f"});
@@ -331,7 +332,7 @@ TEST(TreeEnsemble, RefusesNumbersThatNothingHas) {
     for (Attribute& attribute : attributes) {
       if (attribute.name == other.name) attribute = other;
     }
-    EXPECT_THROW(run_one("TreeEnsemble", x, attributes), Error) << other.name;
+    EXPECT_THROW(run_one("TreeEnsemble", x, attributes), Error) << other.name.text();
   }
 }
 

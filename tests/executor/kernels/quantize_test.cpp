@@ -22,7 +22,7 @@ using testing::run_text;
 using testing::tensor;
 using testing::values;
 
-ir::Attribute integer_attribute(const char* name, std::int64_t value) { return {name, value}; }
+ir::Attribute integer_attribute(ir::AttributeName name, std::int64_t value) { return {name, value}; }
 
 TEST(QuantizeLinear, RoundsHalfToEvenAndSaturates) {
   const Tensor x = list<float>({0.5F, 1.5F, 2.5F, -1e9F, 1e9F, -std::numeric_limits<float>::infinity()});
