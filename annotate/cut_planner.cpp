@@ -1,6 +1,6 @@
-// Operands are asked in turn what they would have: what the node says, variables that are cut, then values by
-// their size. Where the cut leaves sums, each value is tried in front of the others, and the cut that leaves
-// none and moves least is taken, if it moves less than the first one with its sums.
+// Operands are asked in turn what they would have: what the node says, variables that are cut, turned ones
+// too, then values by their size. Where the cut leaves sums, each value is tried in front of the others, and
+// the cut that leaves none and moves least is taken, if it moves less than the first one with its sums.
 #include "annotate/cut_planner.h"
 
 #include <algorithm>
@@ -37,6 +37,22 @@ std::map<ValueId, ValueId> tensors_of_gradients(const Graph& whole) {
     if (!name.starts_with(ir::kGradientOf)) continue;
     const auto tensor = by_name.find(name.substr(ir::kGradientOf.size()));
     if (tensor != by_name.end()) found.emplace(id, tensor->second);
+  }
+  return found;
+}
+
+// Weights, and what is made of one of them for a micro-batch by ops that move elements.
+ir::IdMap<ValueId, bool> weights_moved(const ir::Training& training) {
+  constexpr std::string_view kMoves[] = {"Cast",    "Flatten",   "Identity", "Reshape",
+                                         "Squeeze", "Transpose", "Unsqueeze"};
+  ir::IdMap<ValueId, bool> found(std::ssize(training.graph.values), false);
+  for (const ir::Variable& variable : training.variables) {
+    if (variable.kind == ir::VariableKind::Weight) found[variable.value] = true;
+  }
+  for (const Op& op : training.graph.ops) {
+    const bool moves =
+        op.spec->domain.empty() && std::ranges::find(kMoves, op.spec->name) != std::end(kMoves);
+    if (moves && context_of(op) == Context::MicroBatch && found[op.inputs[0]]) found[op.outputs[0]] = true;
   }
   return found;
 }
@@ -85,9 +101,13 @@ CutPlanner::CutPlanner(const ir::Training& training, const Graph& whole, const S
       accumulated_(ir::accumulated_values(training)),
       said_(plan.ops) {
   for (const ir::Variable& variable : training.variables) kinds_.emplace(variable.value, variable.kind);
+  is_weight_moved_ = weights_moved(training);
 }
 
-void CutPlanner::grow() { accumulated_.resize(std::ssize(whole_.values)); }
+void CutPlanner::grow() {
+  accumulated_.resize(std::ssize(whole_.values));
+  is_weight_moved_.resize(std::ssize(whole_.values));
+}
 
 // ---- by operands ----------------------------------------------------------------------------------------
 
@@ -136,7 +156,7 @@ std::vector<std::size_t> CutPlanner::inputs_by_weight(const Op& op) const {
   }
   const auto rank = [&](std::size_t i) {
     const ValueId id = op.inputs[i];
-    const int kind = is_variable(id) ? 0 : is_sum(held_[id]) ? 2 : 1;
+    const int kind = is_variable(id) || is_weight_moved_[id] ? 0 : is_sum(held_[id]) ? 2 : 1;
     return std::pair(kind, -packed_bytes(type(id)));
   };
   std::ranges::stable_sort(order, {}, rank);
@@ -158,7 +178,8 @@ void CutPlanner::avoid_sum(const Op& op, const OpCut& as_said, const std::vector
                            OpCut& cut) const {
   const auto is_cut_value = [&](std::size_t i) {
     const Held& held = held_[op.inputs[i]];
-    return !is_variable(op.inputs[i]) && !is_sum(held) && !held.on.empty();
+    const bool is_of_weight = is_variable(op.inputs[i]) || is_weight_moved_[op.inputs[i]];
+    return !is_of_weight && !is_sum(held) && !held.on.empty();
   };
   for (std::size_t i : order) {
     if (!is_cut_value(i)) continue;

@@ -78,6 +78,7 @@ class CutPlanner {
   const ir::Consumers readers_;
   const std::map<ir::ValueId, ir::ValueId> tensors_;  ///< whose gradients values are
   std::map<ir::ValueId, ir::VariableKind> kinds_;
+  ir::IdMap<ir::ValueId, bool> is_weight_moved_;  ///< a weight, or one that is cast or turned
   ir::IdMap<ir::ValueId, bool> accumulated_;
   std::vector<std::vector<OperandSharding>> said_;  ///< ShardingPlan::ops, and of steps
 };

@@ -24,8 +24,9 @@ bool touches(std::span<const SlotUse> uses, int slot) {
 
 bool share_lane(const Task& a, const Task& b) {
   return std::any_of(a.lanes.begin(), a.lanes.end(), [&](const LaneUse& one) {
-    return std::any_of(b.lanes.begin(), b.lanes.end(),
-                       [&](const LaneUse& other) { return one.number() == other.number(); });
+    return std::any_of(b.lanes.begin(), b.lanes.end(), [&](const LaneUse& other) {
+      return one.is_held && other.is_held && one.number() == other.number();
+    });
   });
 }
 

@@ -59,6 +59,8 @@ void append(std::vector<int>& all, const std::vector<int>& more) {
 // All that some items hold, read and write; lanes, links and outputs as often as they do.
 struct Touch {
   std::vector<int> lanes = {};
+  std::vector<int> processors = {};
+  std::vector<int> passing = {};
   BarrierSet barriers = 0;
   std::vector<int> links = {};
   std::map<executor::BufferId, BufferTouch> buffers = {};
@@ -86,7 +88,14 @@ struct Touch {
                      .written = writes});
   }
   void add(const Task& task) {
-    for (const LaneUse& use : task.lanes) lanes.push_back(use.number());
+    for (const LaneUse& use : task.lanes) {
+      processors.push_back(use.processor);
+      if (use.is_held) {
+        lanes.push_back(use.number());
+      } else {
+        passing.push_back(use.processor);
+      }
+    }
     barriers |= task.barriers;
     for (const LinkHold& link : task.links) links.push_back(link.link);
     for (const SlotUse& use : task.reads) add(use, false);
@@ -95,6 +104,8 @@ struct Touch {
   }
   void add(const Touch& other) {
     append(lanes, other.lanes);
+    append(processors, other.processors);
+    append(passing, other.passing);
     barriers |= other.barriers;
     append(links, other.links);
     append(outputs, other.outputs);
@@ -114,6 +125,8 @@ Touch touch_of(const Tasks& tasks, const Item& item) {
     for (const Item& inner : part.items) touch.add(touch_of(tasks, inner));
   }
   touch.lanes = each_once(std::move(touch.lanes));
+  touch.processors = each_once(std::move(touch.processors));
+  touch.passing = each_once(std::move(touch.passing));
   touch.links = each_once(std::move(touch.links));
   for (auto& [buffer, inner] : touch.buffers) {
     inner.reach = reach_of(inner, loop.count);
@@ -162,6 +175,8 @@ void for_each_resource(const Touch& touch, const Couplings& all,
 LoopPart part_of(const Touch& touch, std::int64_t count) {
   LoopPart part;
   part.lanes = each_once(touch.lanes);
+  part.processors = each_once(touch.processors);
+  part.passing = each_once(touch.passing);
   part.barriers = touch.barriers;
   part.links = each_once(touch.links);
   part.outputs = each_once(touch.outputs);

@@ -71,16 +71,13 @@ LoopState::LoopState(const LoopPart& part, TaskClock& clock, std::int64_t iterat
       first_walked_(clock.log.size()),
       critical_path_(clock.critical_path),
       offers_(clock.offers) {
-  for (int lane : part.lanes) {
-    clock.settle(lane);
-    if (processors_.empty() || processors_.back() != lane / 2) processors_.push_back(lane / 2);
-  }
+  for (int lane : part.lanes) clock.settle(lane);
   if (clock.waits) first_wait_ = clock.waits->size();
   base_ = earliest_lane();
   for (const Ticks* time : times()) times_.push_back(*time);
   for (std::size_t i = 0; i < part.rings.size(); ++i)
     rings_.emplace_back(part.rings[i], clock, iteration, start.moving_slots(i, end));
-  for (int processor : processors_) {
+  for (int processor : part.processors) {
     overlaps_.push_back(clock.overlaps[processor]);
     tallies_.push_back(clock.tallies[processor]);
   }
@@ -97,9 +94,9 @@ bool LoopState::same_as_now(std::int64_t iteration) const {
   for (const RingState& ring : rings_) {
     if (!ring.same_as_now(iteration, base_, base)) return false;
   }
-  for (std::size_t i = 0; i < processors_.size(); ++i) {
-    if (!uses_both_lanes(processors_[i])) continue;
-    const Overlap& overlap = clock_->overlaps[processors_[i]];
+  for (std::size_t i = 0; i < part_->processors.size(); ++i) {
+    if (!uses_both_lanes(part_->processors[i])) continue;
+    const Overlap& overlap = clock_->overlaps[part_->processors[i]];
     if (!same(overlap.compute, base, overlaps_[i].compute, base_)) return false;
     if (!same(overlap.io, base, overlaps_[i].io, base_)) return false;
   }
@@ -152,6 +149,7 @@ std::vector<Ticks*> LoopState::times() const {
     all.push_back(&clock_->barriers[barrier].latest.time);
   }
   for (int link : part_->links) all.push_back(&clock_->links[link].time);
+  for (int processor : part_->passing) all.push_back(&clock_->passed[processor].time);
   return all;
 }
 
@@ -168,15 +166,15 @@ std::vector<Ticks> LoopState::chain_growth(std::int64_t iteration) const {
 }
 
 void LoopState::repeat_tallies(std::int64_t count, Ticks period_ticks) const {
-  for (std::size_t i = 0; i < processors_.size(); ++i) {
-    Tally& tally = clock_->tallies[processors_[i]];
+  for (std::size_t i = 0; i < part_->processors.size(); ++i) {
+    Tally& tally = clock_->tallies[part_->processors[i]];
     const Tally now = tally;
     tally.repeat_since(tallies_[i], count);
-    if (uses_both_lanes(processors_[i])) {
-      shift(clock_->overlaps[processors_[i]], count * period_ticks);
+    if (uses_both_lanes(part_->processors[i])) {
+      shift(clock_->overlaps[part_->processors[i]], count * period_ticks);
     } else {
       tally.overlapped =
-          now.overlapped + overlap_alone(processors_[i], tallies_[i], now, count, period_ticks);
+          now.overlapped + overlap_alone(part_->processors[i], tallies_[i], now, count, period_ticks);
     }
   }
   for (std::size_t i = 0; i < part_->links.size(); ++i) {

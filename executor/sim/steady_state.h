@@ -61,7 +61,6 @@ class LoopState {
   const LoopPart* part_;
   TaskClock* clock_;
   std::int64_t iteration_;
-  std::vector<int> processors_;
   Ticks base_ = 0;  ///< the earliest lane's clock
   std::vector<Ticks> times_;
   std::vector<RingState> rings_;
@@ -69,8 +68,8 @@ class LoopState {
   std::size_t first_wait_ = 0;     ///< and of the first piece of a wait (Waits)
   Ticks critical_path_ = 0;
   std::vector<std::int64_t> offers_;
-  std::vector<Overlap> overlaps_;  ///< as processors_
-  std::vector<Tally> tallies_;     ///< as processors_
+  std::vector<Overlap> overlaps_;  ///< as LoopPart::processors
+  std::vector<Tally> tallies_;     ///< as LoopPart::processors
   std::vector<LinkTally> link_tallies_;
 };
 

@@ -146,8 +146,10 @@ ExchangeCost switched_collective(const device::Device& device, CollectiveKind ki
   const double moving = fastest(Choices(device, group, bytes), kind);
   cost.seconds = device.collective_overhead_seconds + moving;
   const double sent = bytes * (kind == CollectiveKind::AllReduce ? 2 : 1) * (group.ranks - 1) / group.ranks;
+  // The network is slower than a port, which others use in between.
+  const double through_port = std::min(moving, sent / device.rung.bytes_per_second);
   for (LinkKind way : {LinkKind::ToSwitch, LinkKind::FromSwitch}) {
-    for (int member : members) cost.links.push_back({{way, member, member}, sent, moving});
+    for (int member : members) cost.links.push_back({{way, member, member}, sent, through_port});
   }
   return cost;
 }

@@ -36,6 +36,7 @@ void Tally::repeat_since(const Tally& then, std::int64_t times) {
 
 TaskClock::TaskClock(const Tasks& tasks, Ticks start, Explains explains)
     : lanes(2 * tasks.processors),
+      passed(tasks.processors),
       links(tasks.links.size()),
       slots(tasks.slots),
       offers(tasks.outputs.size(), 0),
@@ -46,7 +47,7 @@ TaskClock::TaskClock(const Tasks& tasks, Ticks start, Explains explains)
       has_io_(tasks.processors, false) {
   for (const Task& task : tasks.tasks) {
     for (const LaneUse& use : task.lanes) {
-      if (use.lane == Lane::Io) has_io_[use.processor] = true;
+      if (use.lane == Lane::Io && use.is_held) has_io_[use.processor] = true;
     }
   }
   if (explains == Explains::Waits) waits.emplace();
@@ -56,17 +57,24 @@ TaskClock::TaskClock(const Tasks& tasks, Ticks start, Explains explains)
 
 Span TaskClock::run(const Task& task, std::int64_t iteration) {
   if (!moves(task)) return {};
-  for (const LaneUse& use : task.lanes) settle(use.number());
+  for (const LaneUse& use : task.lanes) {
+    if (use.is_held) settle(use.number());
+  }
 
   const Moment data = when_filled(task, iteration);
   const Moment synced = when_synced(task);
   Moment start = later(data, synced);
-  for (const LinkHold& link : task.links)
-    start = later(start, {links[link.link] - link.backlog, links[link.link].by});
+  for (const LinkHold& link : task.links) {
+    if (!link.has_room) start = later(start, {links[link.link] - link.backlog, links[link.link].by});
+  }
   const Span span{start, start + task.ticks};
   const auto number = log.add(task.number, start.by, start);
 
   for (const LaneUse& use : task.lanes) {
+    if (!use.is_held) {
+      pass_by(task, use, span, number);
+      continue;
+    }
     if (task.activity == Activity::TileCopy) wait(use.number(), lanes[io_lane(use.processor)], Idle::Io);
     wait(use.number(), data, Idle::Data);
     wait(use.number(), synced, Idle::Sync);
@@ -106,6 +114,7 @@ void TaskClock::touch_slots(const Task& task, std::int64_t iteration, Span span,
 Moment TaskClock::finish() {
   Moment end;
   for (const BarrierTimes& barrier : barriers) end = later(end, barrier.latest);
+  for (const Moment& moment : passed) end = later(end, moment);
   for (int lane = 0; lane < std::ssize(lanes); ++lane) {
     settle(lane);
     wait(lane, end, Idle::Sync);
@@ -141,7 +150,9 @@ Moment TaskClock::when_filled(const Task& task, std::int64_t iteration) const {
 // When all lanes of the task, and of the groups that it holds, have arrived.
 Moment TaskClock::when_synced(const Task& task) const {
   Moment arrived;
-  for (const LaneUse& use : task.lanes) arrived = later(arrived, lanes[use.number()]);
+  for (const LaneUse& use : task.lanes) {
+    if (use.is_held) arrived = later(arrived, lanes[use.number()]);
+  }
   for (int barrier = 0; barrier < kBarriers; ++barrier) {
     if (holds(task, barrier)) arrived = later(arrived, barriers[barrier].latest);
   }
@@ -153,7 +164,8 @@ void TaskClock::hold(const Task& task, Span span, std::int32_t number) {
     if (holds(task, barrier)) barriers[barrier] = {{span.end, number}, {span.end, number}};
   }
   for (const LinkHold& link : task.links) {
-    links[link.link] = {std::max<Ticks>(links[link.link], span.start) + link.ticks, number};
+    if (!link.has_room)
+      links[link.link] = {std::max<Ticks>(links[link.link], span.start) + link.ticks, number};
     LinkTally& moved = link_tallies[link.link];
     moved.busy += link.ticks;
     moved.bytes += link.bytes;
@@ -162,6 +174,11 @@ void TaskClock::hold(const Task& task, Span span, std::int32_t number) {
   Tally& tally = tallies[task.lanes.front().processor];
   tally.sent += task.sent;
   tally.received += task.received;
+}
+
+void TaskClock::pass_by(const Task& task, const LaneUse& use, Span span, std::int32_t number) {
+  tallies[use.processor].bytes[static_cast<std::size_t>(task.activity)] += use.bytes;
+  passed[use.processor] = later(passed[use.processor], {span.end, number});
 }
 
 void TaskClock::work(const Task& task, const LaneUse& use, Span span, std::int32_t number) {

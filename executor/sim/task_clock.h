@@ -70,7 +70,8 @@ class TaskClock {
   /// Brings a lane's own clock up to its barrier's.
   void settle(int lane);
 
-  std::vector<Moment> lanes;  ///< by number
+  std::vector<Moment> lanes;   ///< by number
+  std::vector<Moment> passed;  ///< by processor: the last end of what went beside its lanes
   std::array<BarrierTimes, kBarriers> barriers = {};
   std::vector<Moment> links;
   std::vector<SlotTimes> slots;
@@ -90,6 +91,7 @@ class TaskClock {
   void touch_slots(const Task& task, std::int64_t iteration, Span span, std::int32_t number);
   void hold(const Task& task, Span span, std::int32_t number);
   void work(const Task& task, const LaneUse& use, Span span, std::int32_t number);
+  void pass_by(const Task& task, const LaneUse& use, Span span, std::int32_t number);
   bool moves(const Task& task);
 
   const Tasks& tasks_;

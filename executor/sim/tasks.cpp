@@ -6,8 +6,9 @@
 // Where collectives are early, a slot that a reduction reads is ready as soon as the kernel that makes it has
 // ended, and reductions in a row come in the order in which what they read is made.
 //
-// On a machine that is not synchronous collectives are on the IO lane, beside computes, and so is what one
-// processor sends another: a receiver has posted the buffer, so neither waits for the other's compute. How
+// On a machine that is not synchronous collectives are on the IO lane, beside computes. What one processor
+// sends another goes beside both, and waits for its links alone: a receiver has posted the buffer, so neither
+// waits for what the other does. How
 // far a gather of weights may run ahead is said by two more slots of each processor, of which gathers fill
 // one after the other: computes behind a gather read its slot, so the gather after the next one waits for
 // them.
@@ -15,7 +16,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -23,6 +26,7 @@
 #include "executor/sim/loop_parts.h"
 #include "executor/sim/touched.h"
 #include "executor/slots.h"
+#include "ir/disjoint_sets.h"
 
 namespace podium::sim {
 namespace {
@@ -52,7 +56,7 @@ void merge(std::vector<LaneUse>& uses) {
 class TaskMaker {
  public:
   TaskMaker(const Program& program, const Costs& costs, SyncPattern sync)
-      : program_(program), costs_(costs), sync_(sync) {
+      : program_(program), costs_(costs), sync_(sync), groups_(program.processors) {
     for (const Buffer& buffer : program.buffers) {
       first_slot_.push_back(made.slots);
       made.slots += buffer.slots;
@@ -67,22 +71,36 @@ class TaskMaker {
     made.tasks.reserve(program.steps.size());
     early_.resize(program.buffers.size());
     is_reduced_.resize(program.buffers.size());
+    writer_.resize(program.buffers.size());
     if (costs.early_collectives && !costs.synchronous) mark_reduced(program.steps);
+    if (!costs.synchronous) join_groups(program.steps);
     for (const executor::HostTensor& output : program.outputs) {
       const std::int64_t group = output.group * output.slices;
       made.outputs.push_back({(output.every - 1) * group, output.every * group});
     }
   }
 
+  // Where collectives are early, weights that are gathered at the end are gathered while the next run begins:
+  // of runs that follow each other it does not matter which of them has that time.
+  std::vector<Item> add_all() {
+    std::vector<Item> items;
+    if (costs_.early_collectives && !costs_.synchronous) find_last_gathers();
+    for (const Step& step : program_.steps) {
+      if (gathers_first_.contains(&step)) items.push_back(item_of(step));
+    }
+    std::ranges::copy(add(program_.steps), std::back_inserter(items));
+    return items;
+  }
+
   std::vector<Item> add(const std::vector<Step>& steps) {
     std::vector<Item> items;
     items.reserve(steps.size());
+    std::vector<std::vector<const Step*>> reductions = reductions_by_place(steps);
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (reduced_by(steps[i]) != nullptr) {
-        for (const Step* step : reductions_from(steps, i)) items.push_back(item_of(*step));
-        continue;
-      }
+      in_order_of_writers(reductions[i]);
+      for (const Step* step : reductions[i]) items.push_back(item_of(*step));
       const Step& step = steps[i];
+      if (reduced_by(step) != nullptr || gathers_first_.contains(&step)) continue;
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
         const std::vector<int> turns = turns_of(*repeat);
         Loop loop{.step = &step,
@@ -146,6 +164,24 @@ class TaskMaker {
     return {.task = number};
   }
 
+  // Those of weights that no step behind them uses.
+  void find_last_gathers() {
+    ir::IdMap<BufferId, bool> is_used(std::ssize(program_.buffers), false);
+    const std::function<void(const Step&)> note = [&](const Step& step) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
+        std::ranges::for_each(repeat->body, note);
+      executor::for_each_slot(step,
+                              [&](const Slot& slot, bool /*is_write*/) { is_used[slot.buffer] = true; });
+    };
+    for (const Step& step : program_.steps | std::views::reverse) {
+      const auto* gather = std::get_if<executor::Collective>(&step.action);
+      if (gather != nullptr && gather->kind == executor::CollectiveKind::AllGather) {
+        const BufferId whole = gather->transfer.to.buffer;
+        if (program_[whole].role == executor::Role::Weight && !is_used[whole]) gathers_first_.insert(&step);
+      }
+      note(step);
+    }
+  }
   // The transfer of a collective that adds up, else nullptr.
   static const executor::Transfer* reduced_by(const Step& step) {
     const auto* collective = std::get_if<executor::Collective>(&step.action);
@@ -159,24 +195,50 @@ class TaskMaker {
       if (const executor::Transfer* transfer = reduced_by(step)) is_reduced_[transfer->from.buffer] = true;
     }
   }
-  // Reductions in a row from steps[at] on, none of which waits for another one, in the order in which they
-  // can begin; `at` is the last one afterwards.
-  std::vector<const Step*> reductions_from(const std::vector<Step>& steps, std::size_t& at) const {
-    std::vector<const Step*> found;
-    std::set<BufferId> read;
-    std::set<BufferId> written;
-    for (; at < steps.size(); ++at) {
-      const executor::Transfer* transfer = reduced_by(steps[at]);
-      if (transfer == nullptr || written.contains(transfer->from.buffer)) break;
-      if (read.contains(transfer->to.buffer)) break;
-      found.push_back(&steps[at]);
-      read.insert(transfer->from.buffer);
-      written.insert(transfer->to.buffer);
+  // Before which step each reduction comes: its own place, and where collectives are early that behind the
+  // last step that uses what it writes or makes what it reads, in whatever way that stands between them. What
+  // other reductions write is no reason to move, so that none waits for another one of its place.
+  std::vector<std::vector<const Step*>> reductions_by_place(const std::vector<Step>& steps) {
+    std::vector<std::vector<const Step*>> found(steps.size());
+    const bool move = costs_.early_collectives && !costs_.synchronous;
+    std::unordered_map<std::int32_t, Uses> uses;  // by buffer
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const executor::Transfer* transfer = reduced_by(steps[i]);
+      std::size_t place = i;
+      if (move && transfer != nullptr) {
+        const Uses& from = uses[transfer->from.buffer.number()];
+        const Uses& to = uses[transfer->to.buffer.number()];
+        if (!from.is_reduced && !to.is_reduced) place = std::max(from.written, to.touched);
+      }
+      if (transfer != nullptr) found[place].push_back(&steps[i]);
+      if (move) note_uses(steps[i], i + 1, uses);
     }
-    --at;
-    std::ranges::stable_sort(found, std::ranges::greater(),
-                             [&](const Step* step) { return early_[reduced_by(*step)->from.buffer]; });
     return found;
+  }
+  /// Of a buffer, by the steps so far.
+  struct Uses {
+    std::size_t written = 0;  ///< behind so many steps
+    std::size_t touched = 0;
+    bool is_reduced = false;  ///< written by a reduction
+  };
+  static void note_uses(const Step& step, std::size_t end, std::unordered_map<std::int32_t, Uses>& uses) {
+    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
+      for (const Step& inner : repeat->body) note_uses(inner, end, uses);
+      return;
+    }
+    executor::for_each_slot(step, [&](const Slot& slot, bool is_write) {
+      Uses& of = uses[slot.buffer.number()];
+      of.touched = end;
+      if (is_write) of.written = end;
+      if (is_write && reduced_by(step) != nullptr) of.is_reduced = true;
+    });
+  }
+  // In the order in which what they read is made.
+  void in_order_of_writers(std::vector<const Step*>& reductions) const {
+    std::ranges::stable_sort(reductions, {}, [&](const Step* step) {
+      const BufferId from = reduced_by(*step)->from.buffer;
+      return std::pair(writer_[from], -early_[from]);
+    });
   }
 
   Task task(const Step& step) {
@@ -209,7 +271,10 @@ class TaskMaker {
       const bool goes_on = task.activity == Activity::HostLoad || task.activity == Activity::HostStore;
       const Ticks whole = to_ticks(load.seconds);
       const Ticks held = goes_on ? whole : std::min(task.ticks, whole);
-      links_.push_back({number->second, held, std::llround(load.bytes), to_ticks(load.backlog_seconds)});
+      const bool has_room =
+          !costs_.synchronous && task.activity == Activity::Collective && 2 * held < task.ticks;
+      links_.push_back(
+          {number->second, held, std::llround(load.bytes), to_ticks(load.backlog_seconds), has_room});
     }
   }
 
@@ -223,8 +288,9 @@ class TaskMaker {
   std::span<const SlotUse> uses(const Step& step, bool written) {
     slots_.clear();
     const bool computes = std::holds_alternative<executor::Compute>(step.action);
+    const bool is_of_run_before = gathers_first_.contains(&step);  // as is what it reads
     executor::for_each_slot(step, [&](const Slot& slot, bool is_write) {
-      if (is_write != written) return;
+      if (is_write != written || (is_of_run_before && !is_write)) return;
       slots_.push_back(use(slot));
       if (written && computes) slots_.back().early = early_[slot.buffer];
     });
@@ -241,7 +307,8 @@ class TaskMaker {
       if (gathers.count == 0) return;
       gathers.is_open = false;
       slots_.push_back(gather_slot(processor));
-    } else if (collective != nullptr && collective->kind == executor::CollectiveKind::AllGather && written) {
+    } else if (collective != nullptr && collective->kind == executor::CollectiveKind::AllGather && written &&
+               !gathers_first_.contains(&step)) {
       const int processor = program_[collective->transfer.to.buffer].processor;
       Gathers& gathers = gathers_[processor];
       if (!std::exchange(gathers.is_open, true)) ++gathers.count;
@@ -286,7 +353,9 @@ class TaskMaker {
     const std::vector<double>& early = costs_.blocks[step.block].early_seconds;
     for (std::size_t i = 0; i < std::min(early.size(), step.writes.size()); ++i) {
       const BufferId written = step.writes[i].buffer;
-      if (is_reduced_[written]) early_[written] = std::min(task.ticks, to_ticks(early[i]));
+      if (!is_reduced_[written]) continue;
+      early_[written] = std::min(task.ticks, to_ticks(early[i]));
+      writer_[written] = std::ssize(made.tasks);
     }
     lanes_ = {{block.processor, block.memory == Memory::IO ? Lane::Io : Lane::Compute, 0}};
   }
@@ -317,10 +386,27 @@ class TaskMaker {
     send_beside(step.transfers);
     hold_all(task);
   }
-  // What one processor sends another.
+  // Processors that meet in collectives of their own.
+  void join_groups(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) join_groups(repeat->body);
+      const auto* meeting = std::get_if<executor::GroupCollective>(&step.action);
+      if (meeting == nullptr) continue;
+      const int first = program_[meeting->transfers.front().from.buffer].processor;
+      for (const executor::Transfer& one : meeting->transfers)
+        groups_.join(first, program_[one.from.buffer].processor);
+    }
+  }
+  // What one processor sends another, unless they are of a group: devices of a cut tensor meet where they
+  // compute.
   void send_beside(const std::vector<executor::Transfer>& transfers) {
     if (costs_.synchronous || !is_from_one_to_one(transfers)) return;
-    for (LaneUse& use : lanes_) use.lane = Lane::Io;
+    const auto group_of = [&](const Slot& slot) { return groups_.find(program_[slot.buffer].processor); };
+    if (group_of(transfers.front().from) == group_of(transfers.front().to)) return;
+    for (LaneUse& use : lanes_) {
+      use.lane = Lane::Io;
+      use.is_held = false;
+    }
   }
   bool is_from_one_to_one(const std::vector<executor::Transfer>& transfers) const {
     const auto ends_of = [&](const executor::Transfer& one) {
@@ -436,9 +522,12 @@ class TaskMaker {
     int count = 0;
     bool is_open = false;  ///< no compute came behind the last one
   };
-  ir::IdMap<BufferId, Ticks> early_;  ///< before the end of its last writer, of what is reduced
+  ir::IdMap<BufferId, Ticks> early_;            ///< before the end of its last writer, of what is reduced
+  ir::IdMap<BufferId, std::ptrdiff_t> writer_;  ///< the task that it is, of the same
   ir::IdMap<BufferId, bool> is_reduced_;
   std::vector<Gathers> gathers_;  ///< by processor
+  std::set<const Step*> gathers_first_;
+  ir::DisjointSets groups_;  ///< of processors
   int first_gather_slot_ = 0;
   ir::IdMap<BufferId, int> first_slot_;
   ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
@@ -466,7 +555,7 @@ executor::Acting acting_of(const Tasks& tasks, const std::vector<Item>& items) {
 
 Tasks make_tasks(const Program& program, const Costs& costs, SyncPattern sync) {
   const auto maker = std::make_shared<TaskMaker>(program, costs, sync);
-  maker->made.items = maker->add(program.steps);
+  maker->made.items = maker->add_all();
   Tasks made = std::move(maker->made);
   if (std::ranges::any_of(made.tasks, &Task::has_parts)) {
     made.acting = [maker](const Task& whole, std::int64_t iteration) {

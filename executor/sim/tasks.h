@@ -26,6 +26,7 @@ struct LaneUse {
   int processor = 0;
   Lane lane = Lane::Compute;
   std::int64_t bytes = 0;  ///< that this processor sends and receives
+  bool is_held = true;     ///< else the task only says whose bytes it moves, beside whatever the lane does
   int number() const { return 2 * processor + static_cast<int>(lane); }
 };
 
@@ -49,6 +50,9 @@ struct LinkHold {
   Ticks ticks = 0;
   std::int64_t bytes = 0;
   Ticks backlog = 0;  ///< LinkLoad::backlog_seconds
+  /// What goes through takes less than half of the task's time, beside what other tasks send: none of them
+  /// waits for the link.
+  bool has_room = false;
 };
 
 /// The processors of a sync group are the even ones, the odd ones, or both. A half has a barrier for each
@@ -94,7 +98,9 @@ struct Ring {
 /// Steps of a loop's body that share no lane, link, barrier or slot with the other steps.
 struct LoopPart {
   std::vector<Item> items;
-  std::vector<int> lanes;  ///< that its tasks keep busy
+  std::vector<int> lanes;       ///< that its tasks keep busy
+  std::vector<int> processors;  ///< that they run on, or whose bytes they move
+  std::vector<int> passing;     ///< processors whose bytes go beside what their lanes do
   BarrierSet barriers = 0;
   std::vector<int> links;
   std::vector<Ring> rings;

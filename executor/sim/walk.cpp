@@ -16,9 +16,9 @@ constexpr std::int64_t kPatience = 50;
 // To look at a slot of a state takes so much less than to walk a task.
 constexpr std::int64_t kSlotsPerTask = 16;
 
-// Whether so many iterations are walked sooner than looked at.
+// Whether so many iterations are walked sooner than looked at. What holds no lane has no state to compare.
 bool is_soon_walked(const LoopPart& part, std::int64_t iterations) {
-  return iterations * std::ssize(part.items) * kSlotsPerTask < part.slots;
+  return part.lanes.empty() || iterations * std::ssize(part.items) * kSlotsPerTask < part.slots;
 }
 
 class Walker {

@@ -9,7 +9,8 @@
 namespace podium::lower {
 
 /// Cuts the sections of micro-batches where what an op computes with has come from another processor of its
-/// phase and stage: what processors that do alike compute between two exchanges has the same section. Turns
+/// phase and stage: what processors that do alike compute between two exchanges has the same section. What is
+/// computed for a later section alone is computed there, unless more bytes would wait for it. Turns
 /// whose ops are on one processor stay as they are. An exchange in a group is a turn of its own, behind what
 /// its section computes.
 void cut_into_rounds(const PlacedGraph& placed, ir::IdMap<ir::OpId, Turn>& turns);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+
+#include "executor/slots.h"
 
 namespace podium::lower {
 
@@ -25,6 +28,45 @@ Error unbrought(const Part& part, ValueId id, const Draft& draft) {
       "{} runs once per update ({} = {}) and reads the input '{}', which no node reads that runs for each "
       "micro-batch: {} needed there",
       part.graph.describe(*reader), ir::kContextAttribute, ir::kOuterContext, name, ir::kNormalContext);
+}
+
+// Copies between processors of nothing but numbers go right behind what makes these, all of a place in one
+// step: no processor then waits for what another one does for weights of its own.
+std::vector<Step> with_numbers_sent_early(std::vector<Step> steps, const executor::Program& program) {
+  const auto is_number = [&](const executor::Transfer& one) {
+    return ir::element_count(program[one.from.buffer].type.dims) == 1;
+  };
+  struct Uses {
+    std::size_t written = 0;  // behind so many steps
+    std::size_t touched = 0;
+  };
+  ir::IdMap<executor::BufferId, Uses> uses(std::ssize(program.buffers));
+  std::vector<CopyBetweenProcessors> sent(steps.size() + 1);
+  std::vector<bool> goes(steps.size(), false);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto* copy = std::get_if<CopyBetweenProcessors>(&steps[i].action);
+    if (copy != nullptr && std::ranges::all_of(copy->transfers, is_number)) {
+      goes[i] = true;
+      for (const executor::Transfer& one : copy->transfers) {
+        const std::size_t at = std::max(uses[one.from.buffer].written, uses[one.to.buffer].touched);
+        // What one exchange moves must not depend on each other.
+        uses[one.from.buffer].touched = std::max(uses[one.from.buffer].touched, at + 1);
+        uses[one.to.buffer] = {at + 1, at + 1};
+        sent[at].transfers.push_back(one);
+      }
+      continue;
+    }
+    executor::for_each_slot(steps[i], [&](const executor::Slot& slot, bool is_write) {
+      uses[slot.buffer].touched = i + 1;
+      if (is_write) uses[slot.buffer].written = i + 1;
+    });
+  }
+  std::vector<Step> made;
+  for (std::size_t i = 0; i <= steps.size(); ++i) {
+    if (!sent[i].transfers.empty()) made.push_back({.action = std::move(sent[i])});
+    if (i < steps.size() && !goes[i]) made.push_back(std::move(steps[i]));
+  }
+  return made;
 }
 
 }  // namespace
@@ -82,7 +124,7 @@ std::vector<Step> UpdateSteps::take() {
       if (!is_reduced_.contains(id)) steps.push_back(reduction(draft_, id, places_(id).front()));
     }
   }
-  std::move(steps_.begin(), steps_.end(), std::back_inserter(steps));
+  std::ranges::move(with_numbers_sent_early(std::move(steps_), draft_.program), std::back_inserter(steps));
   return steps;
 }
 

@@ -30,8 +30,8 @@ TEST(Deadlock, OfTwoProcessorsIsToldWithItsCycle) {
             "\"compute left on ipu 0\"");
 }
 
-// The copy back stands before the compute on its processors, so the way leads over all of them.
-TEST(Deadlock, LeadsOverLanesAndExchanges) {
+// What processors send each other passes what they compute, so the way leads over all data.
+TEST(Deadlock, LeadsOverComputesAndExchanges) {
   Sketch sketch(3);
   const Slot a = sketch.buffer("a", 0);
   const Slot b = sketch.buffer("b", 1);
@@ -45,7 +45,9 @@ TEST(Deadlock, LeadsOverLanesAndExchanges) {
                           copy({{c, a_in}}), sketch.compute("first", 0, 1, {a_in}, {a})};
   EXPECT_EQ(fault_of(sketch),
             "deadlock: \"copy a@0 -> b_in@1\" waits for \"compute first on ipu 0\", which waits for "
-            "\"copy c@2 -> a_in@0\", which waits for \"copy a@0 -> b_in@1\"");
+            "\"copy c@2 -> a_in@0\", which waits for \"compute third on ipu 2\", which waits for "
+            "\"copy b@1 -> c_in@2\", which waits for \"compute second on ipu 1\", which waits for "
+            "\"copy a@0 -> b_in@1\"");
 }
 
 TEST(Deadlock, OfASlotThatOnlyTheNextTurnFills) {

@@ -119,6 +119,52 @@ TEST(EarlyCollectives, NeverMakeAChainThatIsLongerThanTheRun) {
   EXPECT_LE(timeline.critical_path, timeline.makespan);
 }
 
+// The second gradient does not wait for the gather of what the first one updates.
+TEST(EarlyCollectives, ComeBeforeStepsThatHaveNothingToDoWithThem) {
+  const auto makespan = [](bool early) {
+    EarlySketch sketch;
+    sketch.costs.early_collectives = early;
+    const Slot part = sketch.buffer("part", 0);
+    const Slot updated = sketch.buffer("updated", 0);
+    const Step second = sketch.program.steps.back();
+    sketch.program.steps.back() = sketch.compute("update", 0, 1, {Slot{executor::BufferId{0}}}, {part});
+    sketch.program.steps.push_back(
+        {executor::Collective{.kind = executor::CollectiveKind::AllGather, .transfer = {part, updated}}});
+    sketch.program.steps.push_back(second);
+    return sketch.run().makespan;
+  };
+  EXPECT_NEAR(makespan(true), 19 * kMicro,
+              1e-12);  // sums from 2 and 8, the update from 13, the gather from 14
+  EXPECT_NEAR(makespan(false), 26 * kMicro, 1e-12);  // a sum from 10, the update from 15, the gather from 16
+}
+
+// Of runs that follow each other one gathers while the next one computes.
+TEST(EarlyCollectives, GatherWeightsBesideTheNextRun) {
+  EarlySketch sketch;
+  const Slot weight = sketch.filled("weight", 0);
+  const Slot part = sketch.buffer("part", 0);
+  sketch.program.steps.pop_back();
+  sketch.program.steps.push_back(sketch.compute("update", 0, 1, {Slot{executor::BufferId{0}}}, {part}));
+  sketch.program.steps.push_back(
+      {executor::Collective{.kind = executor::CollectiveKind::AllGather, .transfer = {part, weight}}});
+  EXPECT_NEAR(sketch.run().makespan, 14 * kMicro,
+              1e-12);  // the gather from 0, the sum from 8, the update from 13
+}
+
+// What goes from processor to processor passes what replicas exchange.
+TEST(Tasks, SendBesideCollectives) {
+  Sketch sketch(2, {.copy = 1, .collective = 5});
+  sketch.costs.synchronous = false;
+  const Slot weight = sketch.filled("weight", 0);
+  const Slot sent = sketch.filled("sent", 0);
+  const Slot received = sketch.buffer("received", 1);
+  const Slot made = sketch.buffer("made", 1);
+  sketch.program.steps = {{executor::Collective{.transfer = {weight, weight}}},
+                          {executor::CopyBetweenProcessors{.transfers = {{sent, received}}}},
+                          sketch.compute("next", 1, 5, {received}, {made})};
+  EXPECT_NEAR(sketch.run().makespan, 6 * kMicro, 1e-12);
+}
+
 // What computes read is there when the block has ended.
 TEST(EarlyCollectives, AreNoReasonToComputeSooner) {
   EarlySketch sketch;
