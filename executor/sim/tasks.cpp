@@ -200,7 +200,9 @@ class TaskMaker {
   // other reductions write is no reason to move, so that none waits for another one of its place.
   std::vector<std::vector<const Step*>> reductions_by_place(const std::vector<Step>& steps) {
     std::vector<std::vector<const Step*>> found(steps.size());
-    const bool move = costs_.early_collectives && !costs_.synchronous;
+    const bool move =
+        costs_.early_collectives && !costs_.synchronous &&
+        std::ranges::any_of(steps, [](const Step& step) { return reduced_by(step) != nullptr; });
     std::unordered_map<std::int32_t, Uses> uses;  // by buffer
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const executor::Transfer* transfer = reduced_by(steps[i]);

@@ -199,6 +199,18 @@ TEST(CutTransformer, ExchangesAgainWhatRunsAgain) {
 const Transformer kLlama{"llama form=primitive kv_heads=2", ""};
 const Transformer kLlamaInOps{"llama kv_heads=2", ""};
 
+// The way back through a weight that is turned goes by the weight, not by the tokens of what flows: else
+// scores would go from device to device.
+TEST(CutTransformer, MovesNoScoresWhereTokensAreCutBetweenBlocks) {
+  for (Transformer transformer : {kLlama, kLlamaInOps}) {
+    transformer.cuts = "--tensor-parallel 2";
+    Cut cut(transformer, 2);
+    EXPECT_LT(cut.train_plain("--optimizer sgd,lr=0.1", "--tensor-parallel 2 --sequence-parallel"), 1e-5);
+    EXPECT_THAT(cut.notes(), HasSubstr("reduce-scatter"));
+    EXPECT_THAT(cut.notes(), Not(HasSubstr("all-to-all")));
+  }
+}
+
 struct Groups {
   const char* flags;
   int devices;
