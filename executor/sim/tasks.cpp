@@ -4,14 +4,14 @@
 // of lane (semantics, section 3). Lists of all tasks lie in one arena.
 //
 // Where collectives are early, a slot that a reduction reads is ready as soon as the kernel that makes it has
-// ended, and reductions in a row come in the order in which what they read is made.
+// ended, and reductions come in the order in which what they read is made, whatever of the Program stands
+// between them. Weights that are gathered behind an update are gathered at the beginning: the next run's.
 //
 // On a machine that is not synchronous collectives are on the IO lane, beside computes. What one processor
 // sends another goes beside both, and waits for its links alone: a receiver has posted the buffer, so neither
-// waits for what the other does. How
-// far a gather of weights may run ahead is said by two more slots of each processor, of which gathers fill
-// one after the other: computes behind a gather read its slot, so the gather after the next one waits for
-// them.
+// waits for what the other does. How far a gather of weights may run ahead is said by two more slots of each
+// processor, of which gathers fill one after the other: computes behind a gather read its slot, so the gather
+// after the next one waits for them.
 #include "executor/sim/tasks.h"
 
 #include <algorithm>
