@@ -43,15 +43,12 @@ std::map<ValueId, ValueId> tensors_of_gradients(const Graph& whole) {
 
 // Weights, and what is made of one of them for a micro-batch by ops that move elements.
 ir::IdMap<ValueId, bool> weights_moved(const ir::Training& training) {
-  constexpr std::string_view kMoves[] = {"Cast",    "Flatten",   "Identity", "Reshape",
-                                         "Squeeze", "Transpose", "Unsqueeze"};
   ir::IdMap<ValueId, bool> found(std::ssize(training.graph.values), false);
   for (const ir::Variable& variable : training.variables) {
     if (variable.kind == ir::VariableKind::Weight) found[variable.value] = true;
   }
   for (const Op& op : training.graph.ops) {
-    const bool moves =
-        op.spec->domain.empty() && std::ranges::find(kMoves, op.spec->name) != std::end(kMoves);
+    const bool moves = is_view(op) || op.is("Cast") || op.is("Identity");
     if (moves && context_of(op) == Context::MicroBatch && found[op.inputs[0]]) found[op.outputs[0]] = true;
   }
   return found;

@@ -9,6 +9,7 @@
 #include "annotate/op_cut.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -180,6 +181,11 @@ bool covers(const OpCut& cut) {
 }
 
 }  // namespace
+
+bool is_view(const ir::Op& op) {
+  constexpr std::string_view kViews[] = {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"};
+  return op.spec->domain.empty() && std::ranges::find(kViews, op.spec->name) != std::end(kViews);
+}
 
 bool OpCut::is_cut() const {
   return std::ranges::any_of(ranges, [](const auto& of_loop) { return !of_loop.empty(); });

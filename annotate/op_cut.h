@@ -23,6 +23,9 @@ enum class Pieces : std::uint8_t {
   Rivals     ///< whose largest elements it has
 };
 
+/// Gives the elements of its first input another shape or order.
+bool is_view(const ir::Op& op);
+
 struct OpCut {
   std::vector<ir::Loop> loops;
   std::vector<std::vector<Ranges>> ranges;  ///< for each loop by device; empty: not cut

@@ -213,10 +213,10 @@ class Partitioner {
       if (!maker.valid()) return;
       views.push_back(static_cast<std::size_t>(maker.number()));
       const Op& op = ops_[views.back()];
-      const bool is_view = is_one_of(op, kViews) && context_of(op) == context &&
-                           std::ranges::all_of(op.inputs.begin() + 1, op.inputs.end(),
-                                               [&](ValueId input) { return whole_.is_constant(input); });
-      if (!is_view) return;
+      const bool can_be_made = is_view(op) && context_of(op) == context &&
+                               std::ranges::all_of(op.inputs.begin() + 1, op.inputs.end(),
+                                                   [&](ValueId input) { return whole_.is_constant(input); });
+      if (!can_be_made) return;
       from = op.inputs[0];
       if (held_[from].on.empty() || is_sum(held_[from]) || !type(from).is_static()) return;
     }
@@ -346,7 +346,6 @@ class Partitioner {
   static constexpr std::string_view kMoves[] = {"Identity", "Reshape",   "Transpose", "Squeeze",
                                                 "Flatten",  "Unsqueeze", "Neg",       "ReduceSum"};
   static constexpr std::string_view kAdds[] = {"Add", "Sub", "Sum"};
-  static constexpr std::string_view kViews[] = {"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"};
   static bool is_one_of(const Op& op, std::span<const std::string_view> names) {
     return op.spec->domain.empty() && std::ranges::find(names, op.spec->name) != names.end();
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "annotate/op_cut.h"
+
 namespace podium::annotate {
 namespace {
 
@@ -206,8 +208,7 @@ std::optional<OpId> ProductGraph::product_after(ValueId value, Operand operand) 
       if (is_wanted) {
         if (found) return std::nullopt;
         found = id;
-      } else if (is_by_element(op) ||
-                 is_any(op, {"Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"})) {
+      } else if (is_by_element(op) || is_view(op)) {
         for (ValueId output : outputs_of(op)) open.push_back(output);
       } else if (is_quantization(op) && op.inputs[0] == at) {
         open.push_back(op.outputs[0]);

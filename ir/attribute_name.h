@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <string>

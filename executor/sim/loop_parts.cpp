@@ -59,7 +59,6 @@ void append(std::vector<int>& all, const std::vector<int>& more) {
 // All that some items hold, read and write; lanes, links and outputs as often as they do.
 struct Touch {
   std::vector<int> lanes = {};
-  std::vector<int> processors = {};
   std::vector<int> passing = {};
   BarrierSet barriers = 0;
   std::vector<int> links = {};
@@ -89,7 +88,6 @@ struct Touch {
   }
   void add(const Task& task) {
     for (const LaneUse& use : task.lanes) {
-      processors.push_back(use.processor);
       if (use.is_held) {
         lanes.push_back(use.number());
       } else {
@@ -104,7 +102,6 @@ struct Touch {
   }
   void add(const Touch& other) {
     append(lanes, other.lanes);
-    append(processors, other.processors);
     append(passing, other.passing);
     barriers |= other.barriers;
     append(links, other.links);
@@ -125,7 +122,6 @@ Touch touch_of(const Tasks& tasks, const Item& item) {
     for (const Item& inner : part.items) touch.add(touch_of(tasks, inner));
   }
   touch.lanes = each_once(std::move(touch.lanes));
-  touch.processors = each_once(std::move(touch.processors));
   touch.passing = each_once(std::move(touch.passing));
   touch.links = each_once(std::move(touch.links));
   for (auto& [buffer, inner] : touch.buffers) {
@@ -175,8 +171,10 @@ void for_each_resource(const Touch& touch, const Couplings& all,
 LoopPart part_of(const Touch& touch, std::int64_t count) {
   LoopPart part;
   part.lanes = each_once(touch.lanes);
-  part.processors = each_once(touch.processors);
   part.passing = each_once(touch.passing);
+  part.processors = part.passing;
+  for (int lane : part.lanes) part.processors.push_back(lane / 2);
+  part.processors = each_once(std::move(part.processors));
   part.barriers = touch.barriers;
   part.links = each_once(touch.links);
   part.outputs = each_once(touch.outputs);

@@ -26,6 +26,7 @@
 #include "executor/sim/loop_parts.h"
 #include "executor/sim/touched.h"
 #include "executor/slots.h"
+#include "executor/uses.h"
 #include "ir/disjoint_sets.h"
 
 namespace podium::sim {
@@ -56,7 +57,11 @@ void merge(std::vector<LaneUse>& uses) {
 class TaskMaker {
  public:
   TaskMaker(const Program& program, const Costs& costs, SyncPattern sync)
-      : program_(program), costs_(costs), sync_(sync), groups_(program.processors) {
+      : program_(program),
+        costs_(costs),
+        sync_(sync),
+        is_early_(costs.early_collectives && !costs.synchronous),
+        groups_(program.processors) {
     for (const Buffer& buffer : program.buffers) {
       first_slot_.push_back(made.slots);
       made.slots += buffer.slots;
@@ -72,7 +77,7 @@ class TaskMaker {
     early_.resize(program.buffers.size());
     is_reduced_.resize(program.buffers.size());
     writer_.resize(program.buffers.size());
-    if (costs.early_collectives && !costs.synchronous) mark_reduced(program.steps);
+    if (is_early_) mark_reduced(program.steps);
     if (!costs.synchronous) join_groups(program.steps);
     for (const executor::HostTensor& output : program.outputs) {
       const std::int64_t group = output.group * output.slices;
@@ -84,10 +89,12 @@ class TaskMaker {
   // of runs that follow each other it does not matter which of them has that time.
   std::vector<Item> add_all() {
     std::vector<Item> items;
-    if (costs_.early_collectives && !costs_.synchronous) find_last_gathers();
+    if (is_early_) find_last_gathers();
+    is_of_run_before_ = true;
     for (const Step& step : program_.steps) {
       if (gathers_first_.contains(&step)) items.push_back(item_of(step));
     }
+    is_of_run_before_ = false;
     std::ranges::copy(add(program_.steps), std::back_inserter(items));
     return items;
   }
@@ -196,44 +203,18 @@ class TaskMaker {
     }
   }
   // Before which step each reduction comes: its own place, and where collectives are early that behind the
-  // last step that uses what it writes or makes what it reads, in whatever way that stands between them. What
-  // other reductions write is no reason to move, so that none waits for another one of its place.
-  std::vector<std::vector<const Step*>> reductions_by_place(const std::vector<Step>& steps) {
+  // last step that uses what it writes or makes what it reads, in whatever way that stands between them.
+  std::vector<std::vector<const Step*>> reductions_by_place(const std::vector<Step>& steps) const {
     std::vector<std::vector<const Step*>> found(steps.size());
     const bool move =
-        costs_.early_collectives && !costs_.synchronous &&
-        std::ranges::any_of(steps, [](const Step& step) { return reduced_by(step) != nullptr; });
-    std::unordered_map<std::int32_t, Uses> uses;  // by buffer
+        is_early_ && std::ranges::any_of(steps, [](const Step& step) { return reduced_by(step) != nullptr; });
+    executor::Uses uses;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const executor::Transfer* transfer = reduced_by(steps[i]);
-      std::size_t place = i;
-      if (move && transfer != nullptr) {
-        const Uses& from = uses[transfer->from.buffer.number()];
-        const Uses& to = uses[transfer->to.buffer.number()];
-        if (!from.is_reduced && !to.is_reduced) place = std::max(from.written, to.touched);
-      }
-      if (transfer != nullptr) found[place].push_back(&steps[i]);
-      if (move) note_uses(steps[i], i + 1, uses);
+      if (const executor::Transfer* transfer = reduced_by(steps[i]))
+        found[move ? uses.earliest(*transfer) : i].push_back(&steps[i]);
+      if (move) uses.note(steps[i], i + 1);
     }
     return found;
-  }
-  /// Of a buffer, by the steps so far.
-  struct Uses {
-    std::size_t written = 0;  ///< behind so many steps
-    std::size_t touched = 0;
-    bool is_reduced = false;  ///< written by a reduction
-  };
-  static void note_uses(const Step& step, std::size_t end, std::unordered_map<std::int32_t, Uses>& uses) {
-    if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) {
-      for (const Step& inner : repeat->body) note_uses(inner, end, uses);
-      return;
-    }
-    executor::for_each_slot(step, [&](const Slot& slot, bool is_write) {
-      Uses& of = uses[slot.buffer.number()];
-      of.touched = end;
-      if (is_write) of.written = end;
-      if (is_write && reduced_by(step) != nullptr) of.is_reduced = true;
-    });
   }
   // In the order in which what they read is made.
   void in_order_of_writers(std::vector<const Step*>& reductions) const {
@@ -290,13 +271,12 @@ class TaskMaker {
   std::span<const SlotUse> uses(const Step& step, bool written) {
     slots_.clear();
     const bool computes = std::holds_alternative<executor::Compute>(step.action);
-    const bool is_of_run_before = gathers_first_.contains(&step);  // as is what it reads
     executor::for_each_slot(step, [&](const Slot& slot, bool is_write) {
-      if (is_write != written || (is_of_run_before && !is_write)) return;
+      if (is_write != written || (is_of_run_before_ && !is_write)) return;
       slots_.push_back(use(slot));
       if (written && computes) slots_.back().early = early_[slot.buffer];
     });
-    if (!costs_.synchronous) add_gather_slot(step, written);
+    if (!costs_.synchronous && !is_of_run_before_) add_gather_slot(step, written);
     return kept(slots_);
   }
   // Reads come first. Gathers with no compute between them are one.
@@ -309,8 +289,7 @@ class TaskMaker {
       if (gathers.count == 0) return;
       gathers.is_open = false;
       slots_.push_back(gather_slot(processor));
-    } else if (collective != nullptr && collective->kind == executor::CollectiveKind::AllGather && written &&
-               !gathers_first_.contains(&step)) {
+    } else if (collective != nullptr && collective->kind == executor::CollectiveKind::AllGather && written) {
       const int processor = program_[collective->transfer.to.buffer].processor;
       Gathers& gathers = gathers_[processor];
       if (!std::exchange(gathers.is_open, true)) ++gathers.count;
@@ -519,6 +498,8 @@ class TaskMaker {
   const Program& program_;
   const Costs& costs_;
   SyncPattern sync_;
+  const bool is_early_;                    ///< collectives are
+  bool is_of_run_before_ = false;          ///< the task that is being made, and so what it reads
   static constexpr int kGathersAhead = 2;  ///< the one that computes read, and the next
   struct Gathers {
     int count = 0;

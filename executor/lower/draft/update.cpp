@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "executor/slots.h"
+#include "executor/uses.h"
 
 namespace podium::lower {
 
@@ -36,11 +36,7 @@ std::vector<Step> with_numbers_sent_early(std::vector<Step> steps, const executo
   const auto is_number = [&](const executor::Transfer& one) {
     return ir::element_count(program[one.from.buffer].type.dims) == 1;
   };
-  struct Uses {
-    std::size_t written = 0;  // behind so many steps
-    std::size_t touched = 0;
-  };
-  ir::IdMap<executor::BufferId, Uses> uses(std::ssize(program.buffers));
+  executor::Uses uses;
   std::vector<CopyBetweenProcessors> sent(steps.size() + 1);
   std::vector<bool> goes(steps.size(), false);
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -48,18 +44,13 @@ std::vector<Step> with_numbers_sent_early(std::vector<Step> steps, const executo
     if (copy != nullptr && std::ranges::all_of(copy->transfers, is_number)) {
       goes[i] = true;
       for (const executor::Transfer& one : copy->transfers) {
-        const std::size_t at = std::max(uses[one.from.buffer].written, uses[one.to.buffer].touched);
-        // What one exchange moves must not depend on each other.
-        uses[one.from.buffer].touched = std::max(uses[one.from.buffer].touched, at + 1);
-        uses[one.to.buffer] = {at + 1, at + 1};
+        const std::size_t at = uses.earliest(one);
+        uses.note(one, at + 1);  // what one exchange moves must not depend on each other
         sent[at].transfers.push_back(one);
       }
       continue;
     }
-    executor::for_each_slot(steps[i], [&](const executor::Slot& slot, bool is_write) {
-      uses[slot.buffer].touched = i + 1;
-      if (is_write) uses[slot.buffer].written = i + 1;
-    });
+    uses.note(steps[i], i + 1);
   }
   std::vector<Step> made;
   for (std::size_t i = 0; i <= steps.size(); ++i) {
