@@ -103,6 +103,9 @@ struct Device {
   /// Whether a reduction beside computes begins when its operand is made, not when the block that makes it
   /// has ended: gradients meet while earlier layers still go backward.
   bool early_collectives = false;
+  /// Whether gathers and reduce-scatters of a cut tensor go piece by piece beside the products that read or
+  /// make it.
+  bool exchanges_beside_products = false;
   double collective_overhead_seconds = 0.13e-3;  ///< of an all-reduce, beside its transfers; else half
   std::int64_t collective_merge_bytes = 0;       ///< up to which collectives in a row are one; 0: none are
   double ring_share = 1;                         ///< AllToAll: of the rate of the ports that a ring keeps up

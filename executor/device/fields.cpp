@@ -127,6 +127,10 @@ std::vector<Field> link_fields() {
       {"earlyCollectives", "",
        "whether a collective begins when its operand is made, while the block that makes it computes on",
        access<&D::early_collectives>()},
+      {"exchangesBesideProducts", "",
+       "whether gathers and reduce-scatters of a cut tensor go piece by piece beside the products that read "
+       "or make it",
+       access<&D::exchanges_beside_products>()},
       {"multiTensorKernels", "",
        "whether a kernel goes over many tensors: it moves, adds up and joins parts of cut ones, or updates "
        "all weights",

@@ -162,11 +162,11 @@ constexpr double kMebi = 1 << 20;
 
 Device a100_80() {
   return shared_memory(
-      {108, 1.41e9, 1024, 0.79, 50, 0.16, 80e9, 2.04e12, 0.81, 20 * kMebi, 300e9, 0.76, 0, 25e9, 0.65, 25e9});
+      {108, 1.41e9, 1024, 0.79, 50, 0.16, 80e9, 2.04e12, 0.81, 20 * kMebi, 300e9, 0.76, 0, 25e9, 0.72, 25e9});
 }
 Device a100_40() {
   return shared_memory({108, 1.41e9, 1024, 0.79, 50, 0.16, 40e9, 1.555e12, 0.81, 20 * kMebi, 300e9, 0.76, 0,
-                        25e9, 0.65, 25e9});
+                        25e9, 0.72, 25e9});
 }
 constexpr double kSustainedHopper =
     0.82;  // fit; the sheets' 700 W do not last for the clock of the peak rate
@@ -175,21 +175,26 @@ Device h100() {
   Device device = shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 80e9, 3.35e12, 0.87, 25 * kMebi, 450e9,
                                  0.81, 0.6, 50e9, 0.6, 55e9});
   device.sustained_share = kSustainedHopper;
+  device.exchanges_beside_products = true;
   return device;
 }
 Device h200() {
   Device device = shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 141e9, 4.8e12, 0.78, 25 * kMebi, 450e9,
                                  0.81, 0.6, 50e9, 0.6, 55e9});
   device.sustained_share = kSustainedHopper;
+  device.exchanges_beside_products = true;
   return device;
 }
 Device b200() {
-  return shared_memory(
+  Device device = shared_memory(
       {148, 1.86e9, 4096, 0.8, 145, 0.64, 180e9, 8e12, 0.85, 63 * kMebi, 900e9, 0.81, 0.54, 50e9, 0.6, 55e9});
+  device.exchanges_beside_products = true;
+  return device;
 }
 Device gb200() {
   Device device = shared_memory({148, 2.06e9, 4096, 0.8, 145, 0.64, 186e9, 8e12, 0.85, 63 * kMebi, 900e9,
                                  0.81, 0.54, 50e9, 0.6, 200e9});
+  device.exchanges_beside_products = true;
   device.link_domain = 72;  // sheet
   device.processors_per_host = 4;
   return device;
@@ -214,10 +219,10 @@ Device tpu(const SharedMemory& chip, int domain) {
   return device;
 }
 Device tpu_v4() {
-  return tpu({8, 1.05e9, 16384, 0.85, 128, 0, 32e9, 1.2e12, 0.85, 0, 270e9, 0.9, 0, 0, 0.5, 25e9}, 4096);
+  return tpu({8, 1.05e9, 16384, 0.85, 128, 0, 32e9, 1.2e12, 0.85, 0, 270e9, 0.9, 0, 0, 0.3, 25e9}, 4096);
 }
 Device tpu_v5p() {
-  return tpu({8, 1.75e9, 16384, 0.85, 128, 0, 96e9, 2.8e12, 0.85, 0, 540e9, 0.9, 0, 0, 0.5, 25e9}, 8960);
+  return tpu({8, 1.75e9, 16384, 0.85, 128, 0, 96e9, 2.8e12, 0.85, 0, 540e9, 0.9, 0, 0, 0.3, 25e9}, 8960);
 }
 
 struct Row {

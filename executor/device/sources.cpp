@@ -71,6 +71,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"collectiveOverheadSeconds", Fit, Fit},
     {"collectiveMergeBytes", Unused, Framework},
     {"earlyCollectives", Unused, Framework},
+    {"exchangesBesideProducts", Unused, Framework},
     {"multiTensorKernels", Unused, Libraries},
     {"ringShare", Unused, Fit},
     {"switchReductionShare", Unused, Fit},

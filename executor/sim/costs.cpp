@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "executor/sim/op_cost.h"
+#include "executor/sim/products_beside.h"
 #include "executor/sim/routes.h"
 #include "executor/sim/run_ahead.h"
 #include "executor/slots.h"
@@ -101,13 +102,17 @@ double most_merged(executor::CollectiveKind kind, const device::Device& device,
                   : static_cast<double>(device.collective_merge_bytes);
 }
 
+/// When replicas meet: at a collective's place in the Program, or as soon as its operands are made.
+enum class Meets : std::uint8_t { InOrder, Early };
+
 // Collectives of one kind and group that follow each other on a processor, without any other step of this
-// processor between them, are one up to the limit of their kind.
+// processor between them, are one up to the limit of their kind. Where replicas meet early those of each kind
+// have a buffer of their own, whatever of the Program stands between them.
 class CollectiveMerger {
  public:
   CollectiveMerger(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes,
-                   std::function<double(executor::CollectiveKind)> most)
-      : program_(program), slot_bytes_(slot_bytes), most_(std::move(most)) {}
+                   std::function<double(executor::CollectiveKind)> most, Meets meets)
+      : program_(program), slot_bytes_(slot_bytes), most_(std::move(most)), meets_(meets) {}
 
   void walk(const std::vector<executor::Step>& steps) {
     open_.clear();
@@ -120,8 +125,9 @@ class CollectiveMerger {
       } else if (const auto* in_group = std::get_if<executor::GroupCollective>(&step.action)) {
         add(*in_group);
       } else {
-        executor::for_each_slot(
-            step, [&](const Slot& slot, bool) { open_.erase(program_[slot.buffer].processor); });
+        executor::for_each_slot(step, [&](const Slot& slot, bool) {
+          open_.erase({program_[slot.buffer].processor, kInOrder});
+        });
       }
     }
   }
@@ -144,18 +150,19 @@ class CollectiveMerger {
   void add(const executor::Collective& step) {
     if (step.reduction == executor::CollectiveReduction::Local) return;
     add(&step, std::max(slot_bytes_[step.transfer.from.buffer], slot_bytes_[step.transfer.to.buffer]),
-        {step.kind, step.group, {program_[step.transfer.from.buffer].processor}});
+        {step.kind, step.group, {program_[step.transfer.from.buffer].processor}},
+        meets_ == Meets::Early ? kInOrder + 1 + static_cast<int>(step.kind) : kInOrder);
   }
   void add(const executor::GroupCollective& step) {
     const executor::Transfer& first = step.transfers.front();
     add(&step, std::max(slot_bytes_[first.from.buffer], slot_bytes_[first.to.buffer]),
-        {step.kind, {}, members_of(program_, step)});
+        {step.kind, {}, members_of(program_, step)}, kInOrder);
   }
-  void add(const void* step, double bytes, Peers peers) {
+  void add(const void* step, double bytes, const Peers& peers, int queue) {
     double earlier = 0;
     bool is_like = true;
     for (int processor : peers.processors) {
-      const auto open = open_.find(processor);
+      const auto open = open_.find({processor, queue});
       is_like = is_like && open != open_.end() && open->second.peers == peers;
       if (is_like) earlier = open->second.bytes;
     }
@@ -163,13 +170,17 @@ class CollectiveMerger {
       merged.emplace(step, earlier);
       bytes += earlier;
     }
-    for (int processor : peers.processors) open_.insert_or_assign(processor, Open{peers, bytes});
+    for (int processor : peers.processors)
+      open_.insert_or_assign(std::pair(processor, queue), Open{peers, bytes});
   }
 
   const Program& program_;
   const ir::IdMap<executor::BufferId, double>& slot_bytes_;
   std::function<double(executor::CollectiveKind)> most_;
-  std::map<int, Open> open_;  // by processor
+  Meets meets_;
+  static constexpr int kInOrder =
+      0;  ///< the queue of those that come in order; others have one for each kind
+  std::map<std::pair<int, int>, Open> open_;  ///< by processor and queue
 };
 
 MergedCollectives merged_collectives(const Program& program,
@@ -177,8 +188,9 @@ MergedCollectives merged_collectives(const Program& program,
                                      const device::Device& device, const CollectiveMerging& merging) {
   const bool is_asked = merging.all_reduces || merging.reduce_scatters || merging.all_gathers;
   if (device.collective_merge_bytes == 0 && !is_asked) return {};
-  CollectiveMerger merger(program, slot_bytes,
-                          [&](executor::CollectiveKind kind) { return most_merged(kind, device, merging); });
+  CollectiveMerger merger(
+      program, slot_bytes, [&](executor::CollectiveKind kind) { return most_merged(kind, device, merging); },
+      device.early_collectives && !device.synchronous ? Meets::Early : Meets::InOrder);
   merger.walk(program.steps);
   return std::move(merger.merged);
 }
@@ -189,6 +201,7 @@ struct Movement {
   const device::Device& device;
   int io_tiles = 0;
   CostOptions options = {};
+  std::shared_ptr<const ProductsBeside> beside = {};
   using CollectiveKey = std::tuple<executor::CollectiveKind, ir::ReplicaGroup, int, double>;
   std::shared_ptr<std::map<CollectiveKey, StepCost>> collectives =
       std::make_shared<std::map<CollectiveKey, StepCost>>();
@@ -337,6 +350,13 @@ struct Movement {
     return over_links(collective_cost(device, step.kind, whole, members));
   }
   StepCost operator()(const executor::GroupCollective& step) const {
+    StepCost cost = alone(step);
+    const auto products = beside->find(&step);
+    if (products == beside->end()) return cost;
+    cost.seconds = held_up_seconds(cost.seconds, products->second, static_cast<int>(step.transfers.size()));
+    return cost;
+  }
+  StepCost alone(const executor::GroupCollective& step) const {
     const executor::Transfer& first = step.transfers.front();
     const double whole = std::max(bytes(first.from), bytes(first.to));
     const std::vector<int> members = members_of(program, step);
@@ -397,7 +417,11 @@ Costs costs_of(const Program& program, const device::Device& device, int io_tile
     const int tiles = block.memory == executor::Memory::IO ? io_tiles : device.tiles - io_tiles;
     costs.blocks.push_back(of_blocks.of(block.graph, tiles));
   }
-  const auto movement = std::make_shared<const Movement>(Movement{program, device, io_tiles, options});
+  const bool go_beside = device.exchanges_beside_products && !device.synchronous;
+  const auto beside = std::make_shared<const ProductsBeside>(
+      go_beside ? products_beside(program, costs.blocks) : ProductsBeside());
+  const auto movement =
+      std::make_shared<const Movement>(Movement{program, device, io_tiles, options, beside});
   costs.movement = [movement](const executor::Step& step) { return std::visit(*movement, step.action); };
   costs.part_of_exchange = [movement](const executor::Step& step, std::span<const int> places) {
     return movement->part(step, places);

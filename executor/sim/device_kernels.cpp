@@ -17,7 +17,6 @@
 #include <set>
 #include <utility>
 
-#include "executor/sim/attention_scores.h"
 #include "executor/sim/kept_rows.h"
 #include "executor/sim/products.h"
 #include "executor/sim/vector_cost.h"
@@ -411,13 +410,6 @@ VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
   return work;
 }
 
-bool touches(const Op& op, const std::set<ValueId>& values) {
-  if (values.empty()) return false;
-  const auto is_in = [&](ValueId id) { return values.contains(id); };
-  return std::any_of(op.inputs.begin(), op.inputs.end(), is_in) ||
-         std::any_of(op.outputs.begin(), op.outputs.end(), is_in);
-}
-
 }  // namespace
 
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device) {
@@ -434,15 +426,14 @@ std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::D
 
 KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, int tiles)
     : graph_(graph), device_(device), tiles_(tiles), readers_(count_readers(graph)) {
-  if (device.attention_share > 0) scores_ = scores_of(graph);
-  if (!scores_.empty()) makers_ = producers(graph);
+  if (device.attention_share > 0) scores_ = AttentionScores(graph);
   if (!device.synchronous && device.fusion == device::Fusion::All)
     orders_for_products_ =
         read_only_by(graph, [](const Op& op) { return op.spec->category == ir::Category::MatrixProduct; });
   const auto is_of_bytes = [&](const Op& op) { return multiplies_bytes(op, device); };
   if (std::ranges::any_of(graph.ops, is_of_bytes)) for_byte_products_ = read_only_by(graph, is_of_bytes);
   for (const Op& op : graph.ops) {
-    if (is_product(op) && touches(op, scores_)) of_attention_.insert(op.outputs[0]);
+    if (is_product(op) && scores_.touched_by(op)) of_attention_.insert(op.outputs[0]);
   }
 }
 
@@ -453,27 +444,28 @@ bool KernelCosts::is_read_as_it_lies(const Op& op) const {
 }
 
 // A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is
-// done beside.
-OpCost KernelCosts::attention_part(const Op& op, int tiles) const {
+// done beside. What a mask hides of the scores is passed over where the mask is of the kernel, as nodes are
+// that are fused.
+OpCost KernelCosts::attention_part(const Op& op, const AttentionScores::Kernel& kernel, int tiles) const {
   const ir::TypedOp typed(graph_, op);
   OpCost cost;
   cost.flop = ir::work_of(typed).flop;
   const std::vector<RepeatedProduct> products = products_of(typed);
   if (products.empty()) return cost;
+  const double seen = device_.fusion == device::Fusion::All ? kernel.share_seen : 1;
+  cost.flop *= seen;
   const Product& product = products[0].product;
-  double width = ir::bit_width(typed.element(0)) / 8.0;
+  const double width = std::min(ir::bit_width(typed.element(0)) / 8.0, kernel.width);
   double bytes = 0;
   for (ValueId id : inputs_of(op)) {
-    if (scores_.contains(id)) continue;
-    bytes += bytes_of(graph_, id);
-    width = std::min(width, stored_width(graph_, makers_, id));
+    if (!scores_.contains(id)) bytes += bytes_of(graph_, id);
   }
   const bool makes_scores = scores_.contains(op.outputs[0]);
   if (!makes_scores) bytes += bytes_of(graph_, op.outputs[0]);
-  const double positions = makes_scores ? product.columns : product.inner;
-  cost.seconds =
-      roofline_seconds(device_, tiles, attention_cycles(cost.flop, positions, width, device_, tiles), bytes,
-                       makes_scores ? 0 : 1);
+  const double positions = (makes_scores ? product.columns : product.inner) * seen;
+  cost.seconds = roofline_seconds(
+      device_, tiles, kernel.repeats * attention_cycles(cost.flop, positions, width, device_, tiles), bytes,
+      makes_scores ? 0 : 1);
   cost.matrix_flop = cost.flop;
   cost.ideal_seconds =
       cost.flop / peak_flop_per_second(device_, width < 4 ? ir::DataType::Float16 : typed.element(0));
@@ -502,8 +494,8 @@ OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel, std::int64_t cache
   for (const Op* op : kernel) {
     if (is_read_as_it_lies(*op)) continue;
     try {
-      if (touches(*op, scores_)) {
-        sum += attention_part(*op, tiles);
+      if (const auto* attention = scores_.kernel_of(*op)) {
+        sum += attention_part(*op, *attention, tiles);
         is_attention = true;
         continue;
       }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/device/device.h"
+#include "executor/sim/attention_scores.h"
 #include "executor/sim/op_cost.h"
 
 namespace podium::sim {
@@ -42,12 +43,11 @@ class KernelCosts {
   const device::Device& device_;
   int tiles_;
   OpCost on(int tiles, const DeviceKernel& kernel, std::int64_t cached) const;
-  OpCost attention_part(const ir::Op& op, int tiles) const;
+  OpCost attention_part(const ir::Op& op, const AttentionScores::Kernel& kernel, int tiles) const;
   bool is_read_as_it_lies(const ir::Op& op) const;
 
-  std::map<ir::ValueId, int> readers_;         ///< of each value, the graph's outputs among them
-  std::set<ir::ValueId> scores_;               ///< what a kernel of attention keeps to itself
-  ir::IdMap<ir::ValueId, ir::OpId> makers_;    ///< of each value, where there are scores
+  std::map<ir::ValueId, int> readers_;  ///< of each value, the graph's outputs among them
+  AttentionScores scores_;
   std::set<ir::ValueId> of_attention_;         ///< what products of such a kernel make
   std::set<ir::ValueId> orders_for_products_;  ///< read by nothing else
   std::set<ir::ValueId> for_byte_products_;    ///< read by nothing else

@@ -6,12 +6,13 @@
 //                                                 w_next = Sub(w, all)        ipu 0, update
 //                                                 sum2 = 0                    ipu 1, update
 //
-// A Cast between Sum and Add is done to each summand.
+// Casts between Sum and Add, and in front of Sum, are one of each summand to what the accumulator is of.
 #include "executor/lower/graph/accumulate_where_made.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,13 +28,19 @@ using ir::OpId;
 using ir::OpPlacement;
 using ir::ValueId;
 
+// An input of a Sum.
+struct Summand {
+  ValueId input;
+  OpId cast = {};  ///< that makes it for the Sum alone, where there is one
+  ValueId value;   ///< in front of the cast
+};
+
 // What is added to an accumulator.
 struct Added {
   OpId add;
-  OpId cast = {};  ///< of the sum, where there is one
+  std::vector<OpId> casts = {};  ///< behind the sum
   OpId sum = {};
-  std::map<int, std::vector<ValueId>> far =
-      {};  ///< summands by the processor that makes them, if another one
+  std::map<int, std::vector<Summand>> far = {};  ///< by the processor that makes them, if another one
 };
 
 class LocalSums {
@@ -56,10 +63,12 @@ class LocalSums {
     }
     if (totals_.empty()) return;
     IdMap<OpId, PlacedOp> ops = placed_.take_ops();
-    for (PlacedOp& one : ops) {
-      if (!one.is_outer()) placed_.append(std::move(one.op), one.place);
+    for (OpId id : ops.ids()) {
+      if (ops[id].is_outer()) continue;
+      if (no_longer_read_.contains(id)) continue;
+      placed_.append(std::move(ops[id].op), ops[id].place);
+      for (PlacedOp& one : local_[id]) placed_.append(std::move(one.op), one.place);
     }
-    for (PlacedOp& one : local_) placed_.append(std::move(one.op), one.place);
     for (PlacedOp& one : outer_) placed_.append(std::move(one.op), one.place);
     for (PlacedOp& one : ops) {
       if (!one.is_outer()) continue;
@@ -83,9 +92,9 @@ class LocalSums {
     const std::vector<ValueId>& inputs = graph_[found.add].inputs;
     if (inputs[0] != update.variable) return std::nullopt;
     found.sum = only_maker(inputs[1]);
-    if (found.sum.valid() && graph_[found.sum].is("Cast")) {
-      found.cast = found.sum;
-      found.sum = only_maker(graph_[found.cast].inputs[0]);
+    while (found.sum.valid() && graph_[found.sum].is("Cast")) {
+      found.casts.push_back(found.sum);
+      found.sum = only_maker(graph_[found.sum].inputs[0]);
     }
     if (!found.sum.valid() || placed_.is_outer(found.sum)) return std::nullopt;
     const Op& sum = graph_[found.sum];
@@ -94,9 +103,10 @@ class LocalSums {
     for (ValueId id : sum.inputs) {
       // What only stretches over the others is no gradient of its own.
       if (graph_[id].type != graph_[sum.outputs[0]].type) return std::nullopt;
-      if (!makers_[id].valid()) continue;
-      const int made_on = placed_.place_of(makers_[id], id).processor;
-      if (made_on != here) found.far[made_on].push_back(id);
+      const Summand summand = summand_of(id);
+      if (!makers_[summand.value].valid()) return std::nullopt;
+      const int made_on = placed_.place_of(makers_[summand.value], summand.value).processor;
+      if (made_on != here) found.far[made_on].push_back(summand);
     }
     std::size_t apart = 0;
     for (const auto& [processor, summands] : found.far) apart += summands.size();
@@ -104,54 +114,68 @@ class LocalSums {
     return found;
   }
 
+  Summand summand_of(ValueId input) const {
+    const OpId maker = only_maker(input);
+    if (!maker.valid() || !graph_[maker].is("Cast")) return {.input = input, .value = input};
+    return {.input = input, .cast = maker, .value = graph_[maker].inputs[0]};
+  }
+
   void take_apart(ValueId accumulator, const Added& added) {
     const ir::Type type = graph_[accumulator].type;
     const OpPlacement at_update = in_context(placed_[added.add], ir::Context::Update);
     ValueId total = accumulator;
     for (const auto& [processor, summands] : added.far) {
-      const OpPlacement place = placed_.place_of(makers_[summands.back()], summands.back());
+      const ValueId last = summands.back().value;
+      const OpPlacement place = placed_.place_of(makers_[last], last);
       const ValueId own = add_variable(accumulator);
       ValueId sum = own;
-      for (ValueId id : summands) {
-        Op& whole = graph_[added.sum];
-        std::erase(whole.inputs, id);
-        sum = add_op("Add", {sum, cast(id, added, place)}, type, own, local_, place);
+      OpId behind = makers_[summands.front().value];
+      for (const Summand& summand : summands) {
+        std::erase(graph_[added.sum].inputs, summand.input);
+        if (summand.cast.valid()) no_longer_read_.insert(summand.cast);
+        behind = std::max(behind, makers_[summand.value]);
+        std::vector<PlacedOp>& ops = local_[behind];
+        sum = add_op("Add", {sum, as(type, summand.value, ops, place)}, type, own, ops, place);
       }
       become(own, sum, ir::Context::MicroBatch);
-      const ValueId all = add_op("Add", {total, own}, type, accumulator, outer_, at_update);
+      // Read where it is, it is reduced there, and goes as what is left of it.
+      const OpPlacement there = in_context(place, ir::Context::Update);
+      const ValueId read = add_op("Identity", {own}, type, own, outer_, there);
+      const ValueId all = add_op("Add", {total, read}, type, accumulator, outer_, at_update);
       const ValueId zeros = zeros_.of(type.element, type.dims);
-      become(own, add_op("Identity", {zeros}, type, own, outer_, in_context(place, ir::Context::Update)),
-             ir::Context::Update);
+      become(own, add_op("Identity", {zeros}, type, own, outer_, there), ir::Context::Update);
       total = all;
     }
     totals_[accumulator] = total;
-    hand_on(added);
+    add_what_is_left(added, type);
   }
 
-  // A sum of what is left, which may be one value.
-  void hand_on(const Added& added) {
+  // One value is added as it is.
+  void add_what_is_left(const Added& added, const ir::Type& type) {
     Op& sum = graph_[added.sum];
-    if (sum.inputs.size() == 1) sum = identity(sum.inputs[0], sum.outputs[0], sum.name);
-    if (sum.is("Add") && sum.inputs.size() != 2) sum.spec = ir::find_op("", "Sum");
-  }
-  static Op identity(ValueId from, ValueId to, std::string name) {
-    return {.spec = ir::find_op("", "Identity"), .name = std::move(name), .inputs = {from}, .outputs = {to}};
+    if (sum.is("Add")) sum.spec = ir::find_op("", "Sum");
+    if (sum.inputs.size() > 1) return;
+    const Summand left = summand_of(sum.inputs[0]);
+    no_longer_read_.insert(added.sum);
+    no_longer_read_.insert(added.casts.begin(), added.casts.end());
+    if (left.cast.valid()) no_longer_read_.insert(left.cast);
+    graph_[added.add].inputs[1] = as(type, left.value, local_[makers_[left.value]], placed_[added.add]);
   }
 
-  ValueId cast(ValueId id, const Added& added, const OpPlacement& place) {
-    if (!added.cast.valid()) return id;
-    Op op = graph_[added.cast];
-    op.inputs = {id};
-    op.outputs = {graph_.add_value(graph_.fresh_name(graph_[id].name), graph_[op.outputs[0]].type)};
-    const ValueId made = op.outputs[0];
-    local_.push_back({std::move(op), place});
-    return made;
+  ValueId as(const ir::Type& type, ValueId id, std::vector<PlacedOp>& ops, const OpPlacement& place) {
+    if (graph_[id].type.element == type.element) return id;
+    return add_op("Cast", {id}, type, id, ops, place, {{"to", static_cast<std::int64_t>(type.element)}});
   }
 
   ValueId add_op(std::string_view name, std::vector<ValueId> inputs, const ir::Type& type, ValueId like,
-                 std::vector<PlacedOp>& ops, const OpPlacement& place) {
+                 std::vector<PlacedOp>& ops, const OpPlacement& place,
+                 std::vector<ir::Attribute> attributes = {}) {
     const ValueId made = graph_.add_value(graph_.fresh_name(graph_[like].name), type);
-    ops.push_back({{.spec = ir::find_op("", name), .inputs = std::move(inputs), .outputs = {made}}, place});
+    ops.push_back({{.spec = ir::find_op("", name),
+                    .inputs = std::move(inputs),
+                    .outputs = {made},
+                    .attributes = std::move(attributes)},
+                   place});
     return made;
   }
 
@@ -185,7 +209,9 @@ class LocalSums {
   const IdMap<ValueId, int> uses_;
   IdMap<ValueId, bool> is_accumulator_;
   ir::ZeroConstants zeros_;
-  std::vector<PlacedOp> local_;        ///< for each micro-batch, behind all that is there
+  /// Behind the op that makes what they add, which is free then.
+  std::map<OpId, std::vector<PlacedOp>> local_;
+  std::set<OpId> no_longer_read_;
   std::vector<PlacedOp> outer_;        ///< in front of those of the update
   std::map<ValueId, ValueId> totals_;  ///< of accumulators: what updates read in their place
 };

@@ -14,8 +14,22 @@ namespace {
 std::set<std::string> scores(const std::string& text) {
   const ir::Graph graph = testing::graph_of(text);
   std::set<std::string> names;
-  for (ir::ValueId id : scores_of(graph)) names.insert(graph[id].name);
+  const AttentionScores found(graph);
+  for (ir::ValueId id : graph.value_ids()) {
+    if (found.contains(id)) names.insert(graph[id].name);
+  }
   return names;
+}
+
+// That of the last op on scores.
+AttentionScores::Kernel kernel(const std::string& text) {
+  const ir::Graph graph = testing::graph_of(text);
+  const AttentionScores found(graph);
+  AttentionScores::Kernel last;
+  for (const ir::Op& op : graph.ops) {
+    if (const auto* kernel = found.kernel_of(op)) last = *kernel;
+  }
+  return last;
 }
 
 using Names = std::set<std::string>;
@@ -44,14 +58,64 @@ TEST(AttentionScores, AreNoneInPlainProducts) {
 }
 
 TEST(AttentionScores, AreMadeOfWhatIsStored) {
+  EXPECT_EQ(kernel("g (float16[4, 128, 64] x, float[4, 64, 128] k) => (float[4, 128, 128] y) "
+                   "{ q = Cast<to = 1>(x) y = MatMul(q, k) }")
+                .width,
+            2);
+  EXPECT_EQ(kernel("g (float[4, 128, 64] q, float[4, 64, 128] k) => (float[4, 128, 128] y) "
+                   "{ y = MatMul(q, k) }")
+                .width,
+            4);
+}
+
+// Scores of masks: causal ones, those of padding, and biases that differ from head to head.
+std::string masked(const std::string& mask) {
+  return "g (float16[2, 4, 128, 64] q, float16[2, 4, 64, 128] k, " + mask +
+         " m, float16 low) => (float16[2, 4, 128, 128] y) { s = MatMul(q, k) y = Where(m, s, low) }";
+}
+
+TEST(AttentionScores, AreHalfHiddenByAMaskOfPositions) {
+  EXPECT_EQ(kernel(masked("bool[1, 1, 128, 128]")).share_seen, 0.5);
+  EXPECT_EQ(kernel(masked("bool[128, 128]")).share_seen, 0.5);
+  EXPECT_EQ(kernel("g (float16[2, 4, 128, 64] q, float16[2, 4, 64, 128] k, float16[1, 128, 128] m) => "
+                   "(float16[2, 4, 128, 128] y) { s = MatMul(q, k) y = Add(s, m) }")
+                .share_seen,
+            0.5);
+}
+
+TEST(AttentionScores, AreAllSeenWithoutOne) {
+  EXPECT_EQ(kernel(masked("bool[2, 1, 1, 128]")).share_seen, 1);
+  EXPECT_EQ(kernel("g (float16[2, 4, 128, 64] q, float16[2, 4, 64, 128] k, float16[1, 4, 128, 128] m) => "
+                   "(float16[2, 4, 128, 128] y) { s = MatMul(q, k) y = Add(s, m) }")
+                .share_seen,
+            1);
+}
+
+TEST(AttentionScores, OfTwoAttentionsAreOfTwoKernels) {
   const ir::Graph graph = testing::graph_of(
-      "g (float16[2, 128, 64] x) => (float[2, 64, 128] y) { w = Cast<to = 1>(x) "
-      "y = Transpose<perm = [0, 2, 1]>(w) }");
-  const auto makers = ir::producers(graph);
-  EXPECT_EQ(stored_width(graph, makers, graph.outputs[0]), 2);
-  EXPECT_EQ(stored_width(graph, makers, graph.inputs[0]), 2);
-  const ir::Graph computed = testing::graph_of("g (float[8] x) => (float[8] y) { y = Relu(x) }");
-  EXPECT_EQ(stored_width(computed, ir::producers(computed), computed.outputs[0]), 4);
+      "g (float16[2, 4, 128, 64] q, float16[2, 4, 64, 128] k, float16[2, 4, 128, 64] v, "
+      "bool[128, 128] m, float16 low) => (float16[2, 4, 128, 128] a, float16[2, 4, 128, 128] b) "
+      "{ s = MatMul(q, k) a = Where(m, s, low) t = MatMul(v, k) b = Relu(t) }");
+  const AttentionScores found(graph);
+  EXPECT_EQ(found.kernel_of(graph.ops[0])->share_seen, 0.5);
+  EXPECT_EQ(found.kernel_of(graph.ops[2])->share_seen, 1);
+}
+
+TEST(AttentionScores, AreMadeAnewOnTheWayBack) {
+  const std::string operands =
+      "g (float16[2, 4, 128, 64] q, float16[2, 4, 64, 128] k, float16[2, 4, 128, 64] v, "
+      "float16[2, 4, 64, 128] w, float16[2, 4, 128, 64] dy, float16[2, 4, 128, 128] p) => ";
+  const std::string backward =
+      "{ pt = Transpose<perm = [0, 1, 3, 2]>(p) dv = MatMul(pt, dy) dp = MatMul(dy, w) ds = Mul(p, dp) "
+      "dq = MatMul(ds, v) st = Transpose<perm = [0, 1, 3, 2]>(ds) dk = MatMul(st, q) }";
+  const std::string results =
+      "(float16[2, 4, 128, 64] dv, float16[2, 4, 128, 64] dq, float16[2, 4, 128, 64] dk) ";
+  const double repeats = kernel(operands + results + backward).repeats;
+  EXPECT_NEAR(repeats, 5 / 0.87 / 4, 1e-9);
+  EXPECT_EQ(kernel("g (float16[4, 128, 64] q, float16[4, 64, 128] k, float16[4, 128, 64] v) => "
+                   "(float16[4, 128, 64] y) { s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) }")
+                .repeats,
+            1);
 }
 
 }  // namespace

@@ -132,6 +132,29 @@ TEST(Costs, OfCollectivesInARowAreThoseOfOne) {
   EXPECT_DOUBLE_EQ(seconds(), apart);
 }
 
+// Where they come as soon as their operands are made, what the Program does between them keeps none apart.
+TEST(Costs, OfCollectivesThatComeEarlyAreThoseOfOne) {
+  Sketch sketch(1);
+  sketch.program.replicas = 4;
+  const Slot slot = sketch.buffer("gradient", 0);
+  for (const executor::CollectiveKind kind :
+       {executor::CollectiveKind::ReduceScatter, executor::CollectiveKind::AllGather,
+        executor::CollectiveKind::ReduceScatter, executor::CollectiveKind::AllGather}) {
+    sketch.program.steps.push_back({executor::Collective{.kind = kind, .transfer = {slot, slot}}});
+    sketch.program.steps.push_back({executor::CopyBetweenTiles{{slot, slot}}});
+  }
+  device::Device device = *device::find_preset("h100");
+  const auto seconds = [&](std::size_t step) {
+    return sim::costs_of(sketch.program, device, 0).movement(sketch.program.steps[step]).seconds;
+  };
+  for (const std::size_t first : {0U, 2U}) EXPECT_LT(seconds(first + 4), 0.5 * seconds(first));
+  device.collective_merge_bytes = 1999;
+  for (const std::size_t first : {0U, 2U}) EXPECT_DOUBLE_EQ(seconds(first + 4), seconds(first));
+  device.collective_merge_bytes = 2000;
+  device.early_collectives = false;
+  for (const std::size_t first : {0U, 2U}) EXPECT_DOUBLE_EQ(seconds(first + 4), seconds(first));
+}
+
 // Replicas of two processors: what is next to replica 0 in its group is a stride away, on the same processor.
 TEST(Costs, OfACollectiveInGroupsAreThoseOfTheirMembers) {
   using ir::GroupType;

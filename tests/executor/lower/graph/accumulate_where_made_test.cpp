@@ -39,23 +39,38 @@ TEST(AccumulateWhereMade, GivesAnotherStageAnAccumulatorOfItsOwn) {
   EXPECT_EQ(testing::ops_of(placed),
             "a = Mul(x, w)  # float[2]\n"
             "b = Mul(a, w)  # float[2]  @ ipu 1 stage 1\n"
-            "both = Identity(a)  # float[2]\n"
-            "sum_next = Add(sum, both)  # float[2]\n"
             "sum:0:2 = Add(sum:0, b)  # float[2]  @ ipu 1 stage 1\n"
-            "sum:3 = Add(sum, sum:0)  # float[2]  @ update\n"
-            "sum:0:4 = Identity(zeros:1)  # float[2]  @ ipu 1 stage 1 update\n"
-            "w_next = Sub(w, sum:3)  # float[2]  @ update\n"
-            "zero_next = Sub(sum:3, sum:3)  # float[2]  @ update\n"
-            "output sum_next, w_next, zero_next, sum:0:2, sum:0:4\n");
+            "sum_next = Add(sum, a)  # float[2]\n"
+            "sum:0:3 = Identity(sum:0)  # float[2]  @ ipu 1 stage 1 update\n"
+            "sum:4 = Add(sum, sum:0:3)  # float[2]  @ update\n"
+            "sum:0:5 = Identity(zeros:1)  # float[2]  @ ipu 1 stage 1 update\n"
+            "w_next = Sub(w, sum:4)  # float[2]  @ update\n"
+            "zero_next = Sub(sum:4, sum:4)  # float[2]  @ update\n"
+            "output sum_next, w_next, zero_next, sum:0:2, sum:0:5\n");
   EXPECT_EQ(placed.training.variables.size(), 3U);
   EXPECT_EQ(placed.training.updates.size(), 5U);
 }
 
-TEST(AccumulateWhereMade, CastsEachSummandWhereTheSumIsCast) {
-  const std::string ops =
-      rewritten("both = Sum (a, b) wide = Cast <to = 1> (both) sum_next = Add (sum, wide)");
-  EXPECT_THAT(ops, ::testing::HasSubstr("Cast(b) {to=1}  # float[2]  @ ipu 1 stage 1\n"));
-  EXPECT_THAT(ops, ::testing::HasSubstr("wide = Cast(both) {to=1}  # float[2]\n"));
+// Halves are added as singles and rounded once, then again what the accumulator is of.
+TEST(AccumulateWhereMade, CastsASummandToWhatTheAccumulatorIsOf) {
+  const std::string ops = rewritten(
+      "c = Cast <to = 10> (a) d = Cast <to = 10, __ipu_number = 1, __pipeline_stage = 1> (b) "
+      "e = Cast <to = 1> (c) f = Cast <to = 1> (d) both = Sum (e, f) half = Cast <to = 10> (both) "
+      "wide = Cast <to = 1> (half) sum_next = Add (sum, wide)");
+  EXPECT_THAT(ops, ::testing::HasSubstr("d:2 = Cast(d) {to=1}  # float[2]  @ ipu 1 stage 1\n"
+                                        "sum:0:3 = Add(sum:0, d:2)  # float[2]  @ ipu 1 stage 1\n"));
+  EXPECT_THAT(ops, ::testing::HasSubstr("= Cast(c) {to=1}  # float[2]\n"));
+  for (const char* none : {"= Cast(both)", "e = ", "f = "})
+    EXPECT_THAT(ops, ::testing::Not(::testing::HasSubstr(none)));
+}
+
+TEST(AccumulateWhereMade, AddsUpBehindTheMakerOfEachSummand) {
+  const std::string ops = rewritten(
+      "c = Neg <__ipu_number = 1, __pipeline_stage = 1> (b) both = Sum (c, a, b) sum_next = Add (sum, both)");
+  EXPECT_THAT(ops, ::testing::HasSubstr("c = Neg(b)  # float[2]  @ ipu 1 stage 1\n"
+                                        "sum:0:2 = Add(sum:0, c)  # float[2]  @ ipu 1 stage 1\n"
+                                        "sum:0:3 = Add(sum:0:2, b)  # float[2]  @ ipu 1 stage 1\n"
+                                        "sum_next = Add(sum, a)"));
 }
 
 TEST(AccumulateWhereMade, LeavesWhatOneProcessorMakes) {
