@@ -119,6 +119,20 @@ OpCut CutPlanner::plan_cut(const Op& op, const TypedOp& typed) const {
     cut.computes[*device] = true;
     return cut;
   }
+  follow_said(op, cut);
+  const OpCut as_said = cut;
+  const std::vector<std::size_t> order = inputs_by_weight(op);
+  follow_inputs(op, order, cut);
+  if (cut.pieces() == Pieces::Summands) avoid_sum(op, as_said, order, cut);
+  if (cut.is_cut()) {
+    run_once(op, cut);
+  } else {
+    run_whole(op, cut);
+  }
+  return cut;
+}
+
+void CutPlanner::follow_said(const Op& op, OpCut& cut) const {
   for (Side side : {Side::Input, Side::Output}) {
     for (const OperandSharding& said : said_of(op)) {
       const auto& operands = side == Side::Input ? op.inputs : op.outputs;
@@ -132,16 +146,19 @@ OpCut CutPlanner::plan_cut(const Op& op, const TypedOp& typed) const {
             whole_[id].name);
     }
   }
-  const OpCut as_said = cut;
-  const std::vector<std::size_t> order = inputs_by_weight(op);
-  follow_inputs(op, order, cut);
-  if (cut.pieces() == Pieces::Summands) avoid_sum(op, as_said, order, cut);
-  if (cut.is_cut()) {
-    run_once(op, cut);
-  } else {
-    run_whole(op, cut);
-  }
+}
+
+OpCut CutPlanner::cut_by_others_than_sums(const Op& op, const TypedOp& typed) const {
+  OpCut cut(loops_of(typed), plan_.devices);
+  follow_said(op, cut);
+  follow_others(op, cut);
   return cut;
+}
+
+void CutPlanner::follow_others(const Op& op, OpCut& cut) const {
+  std::vector<std::size_t> order = inputs_by_weight(op);
+  std::erase_if(order, [&](std::size_t i) { return is_sum(held_[op.inputs[i]]); });
+  follow_inputs(op, order, cut);
 }
 
 // Inputs that say how the op is cut: variables, then values by their size, the first of equal ones in
@@ -164,7 +181,10 @@ void CutPlanner::follow_inputs(const Op& op, const std::vector<std::size_t>& ord
   for (std::size_t i : order) {
     const Held& held = held_[op.inputs[i]];
     if (held.on.empty() || is_said(op, i)) continue;
-    follow(cut, Side::Input, i, type(op.inputs[i]).dims, boxes_of(held));
+    const ir::Dims& dims = type(op.inputs[i]).dims;
+    const Boxes boxes = boxes_of(held);
+    if (follow(cut, Side::Input, i, dims, boxes) != Followed::Uncovered || is_sum(held)) continue;
+    if (const auto of_sets = boxes_of_sets(cut, boxes)) follow(cut, Side::Input, i, dims, *of_sets);
   }
 }
 
@@ -332,9 +352,7 @@ std::optional<Boxes> CutPlanner::boxes_of_another_reader(ValueId id, std::size_t
     if (place_in_order == at || place_of(plan_, place_in_order).group != held_.place().group) continue;
     const TypedOp typed(whole_, op);
     OpCut cut(loops_of(typed), plan_.devices);
-    std::vector<std::size_t> order = inputs_by_weight(op);
-    std::erase_if(order, [&](std::size_t i) { return is_sum(held_[op.inputs[i]]); });
-    follow_inputs(op, order, cut);
+    follow_others(op, cut);
     const std::size_t place = std::ranges::find(op.inputs, id) - op.inputs.begin();
     Boxes boxes = wanted_boxes(cut, Side::Input, place, type(id).dims);
     if (shares_out(boxes, ir::element_count(type(id).dims))) return boxes;

@@ -36,6 +36,9 @@ class CutPlanner {
   /// where that leaves no sum and moves less.
   OpCut plan_cut(const ir::Op& op, const ir::TypedOp& typed) const;
 
+  /// The cut by what the node says and by operands that are no sums.
+  OpCut cut_by_others_than_sums(const ir::Op& op, const ir::TypedOp& typed) const;
+
   /// The parts in which a sum is added up that an op reads which nothing says how to cut, if it can be: as
   /// the tensor lies of which it is the gradient, or of which the op, or one behind it, makes the gradient
   /// from it, else as another reader of the sum wants it. `at`: the op, or that whose step it is.
@@ -55,8 +58,10 @@ class CutPlanner {
   bool is_variable(ir::ValueId id) const { return held_[id].is_variable; }
   bool is_weight(ir::ValueId id) const { return kinds_.at(id) == ir::VariableKind::Weight; }
   bool is_said(const ir::Op& op, std::size_t input) const;
+  void follow_said(const ir::Op& op, OpCut& cut) const;
   std::vector<std::size_t> inputs_by_weight(const ir::Op& op) const;
   void follow_inputs(const ir::Op& op, const std::vector<std::size_t>& order, OpCut& cut) const;
+  void follow_others(const ir::Op& op, OpCut& cut) const;
   void avoid_sum(const ir::Op& op, const OpCut& as_said, const std::vector<std::size_t>& order,
                  OpCut& cut) const;
   std::int64_t elements_moved(const ir::Op& op, const OpCut& cut) const;

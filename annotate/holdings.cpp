@@ -395,7 +395,7 @@ void Holdings::emit_exchange(ValueId id, const GroupExchange& exchange, const st
   if (is_to_all) ir::set_attribute(op, ir::kGroupScatterAxis, scatter_axis);
   if (scatters) ir::set_attribute(op, ir::kGroupSizes, std::move(sizes));
   if (held_[id].pieces == Pieces::Rivals) ir::set_attribute(op, ir::kGroupReduction, std::string("max"));
-  moved_.joined = moved_.joined || exchange.kind == ExchangeKind::AllGather;
+  moved_.gathered = moved_.gathered || exchange.kind == ExchangeKind::AllGather;
   moved_.all_to_all = moved_.all_to_all || is_to_all;
   moved_.bytes += moved_by(exchange, received);
   out_.ops.push_back(std::move(op));
@@ -485,7 +485,7 @@ void Holdings::report(ValueId id, bool was_sum, int readers, const Boxes& wanted
                         : ReshardKind::ReduceScatter;
   } else if (moved_.all_to_all) {
     kind = ReshardKind::AllToAll;
-  } else if (moved_.joined && is_whole) {
+  } else if (moved_.gathered || (moved_.joined && is_whole)) {
     kind = ReshardKind::AllGather;
   }
   reshardings_.push_back({kind, node_, whole_[id].name, moved_.bytes});

@@ -117,6 +117,7 @@ class Holdings {
   struct Moved {
     std::int64_t bytes = 0;
     bool joined = false;
+    bool gathered = false;  ///< by a collective
     bool all_to_all = false;
   };
 

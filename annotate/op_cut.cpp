@@ -213,6 +213,60 @@ std::vector<std::vector<int>> combinations(const OpCut& cut) {
   return firsts;
 }
 
+namespace {
+
+// The ranges of both, where they have nothing in common.
+std::optional<Ranges> joined(const Ranges& a, const Ranges& b) {
+  Ranges all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  std::ranges::sort(all, {}, &IndexRange::begin);
+  Ranges merged;
+  for (const IndexRange& one : all) {
+    if (!merged.empty() && one.begin < merged.back().end) return std::nullopt;
+    append(merged, one);
+  }
+  return merged;
+}
+
+// Of boxes that differ along one axis.
+std::optional<Box> joined(const Box& a, const Box& b) {
+  Box all = a;
+  int differ = 0;
+  for (std::size_t axis = 0; axis < a.size(); ++axis) {
+    if (a[axis] == b[axis]) continue;
+    auto ranges = joined(a[axis], b[axis]);
+    if (!ranges || ++differ > 1) return std::nullopt;
+    all[axis] = *std::move(ranges);
+  }
+  return differ == 1 ? std::optional(std::move(all)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Boxes> boxes_of_sets(const OpCut& cut, const Boxes& boxes) {
+  std::map<std::vector<int>, std::size_t> copies;  // so far, of each kind
+  std::vector<std::optional<Box>> of_set;
+  std::vector<std::size_t> set_of_device;
+  for (const std::vector<int>& kind : combinations(cut)) {
+    const std::size_t device = set_of_device.size();
+    if (kind.empty() || !boxes[device]) return std::nullopt;
+    const std::size_t set = copies[kind]++;
+    set_of_device.push_back(set);
+    if (set == of_set.size()) {
+      of_set.push_back(boxes[device]);
+    } else {
+      of_set[set] = joined(*of_set[set], *boxes[device]);
+      if (!of_set[set]) return std::nullopt;
+    }
+  }
+  const bool are_even =
+      std::ranges::all_of(copies, [&](const auto& one) { return one.second == of_set.size(); });
+  if (of_set.size() < 2 || copies.size() < 2 || !are_even) return std::nullopt;
+  Boxes all;
+  for (std::size_t set : set_of_device) all.push_back(of_set[set]);
+  return all;
+}
+
 Followed follow(OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, const Boxes& boxes) {
   OpCut next = cut;
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {

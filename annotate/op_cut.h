@@ -51,6 +51,11 @@ enum class Followed : std::uint8_t {
 /// Cuts the op as the boxes of an operand of shape `dims` are. Leaves it as it is where that does not go.
 Followed follow(OpCut& cut, Side side, std::size_t place, const ir::Dims& dims, const Boxes& boxes);
 
+/// Devices that compute the same are copies of each other; the first of each kind are a set that computes
+/// all, the second ones are, and so on. For each device all that those of its set have of an operand, if
+/// every set has a box of its own; nothing where there are no copies.
+std::optional<Boxes> boxes_of_sets(const OpCut& cut, const Boxes& boxes);
+
 /// By device: of each loop that is cut the first device that computes with the same iterations. Devices with
 /// the same numbers compute the same; none for a device that computes nothing.
 std::vector<std::vector<int>> combinations(const OpCut& cut);

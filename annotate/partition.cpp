@@ -140,7 +140,7 @@ class Partitioner {
     if (is_cut_along_steps(op)) return add_steps(op);
     OpCut cut = planner_.plan_cut(op, typed);
     if (passes_sums(op, cut)) return pass_sums(op, typed, cut);
-    if (!cut.is_cut() && add_up_in_parts(op, typed)) cut = planner_.plan_cut(op, typed);
+    if (add_up_in_parts(op, typed)) cut = planner_.plan_cut(op, typed);
     if (cut.is_cut()) note_op(cut.pieces() == Pieces::Summands ? Cut::Summed : Cut::Apart);
     std::vector<std::vector<ValueId>> inputs;  // by device
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -178,61 +178,99 @@ class Partitioner {
     shape_outputs(op);
   }
 
-  // Sums that the op reads, where nothing says how it is cut. They lie in parts from then on.
+  // Sums that the op reads, where nothing says how it is cut, or how they lie cuts it further. They lie in
+  // parts from then on.
   bool add_up_in_parts(const Op& op, const TypedOp& typed) {
+    const auto is_a_sum = [&](ValueId id) { return id.valid() && is_sum(held_[id]); };
+    if (std::ranges::none_of(op.inputs, is_a_sum)) return false;
+    const OpCut cut = planner_.cut_by_others_than_sums(op, typed);
     bool added = false;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       if (!op.inputs[i].valid()) continue;
       const std::optional<Boxes> boxes = planner_.form_of_sum(op, typed, i, at_);
-      if (!boxes) continue;
+      if (!boxes || (cut.is_cut() && !cuts_further(cut, i, type(op.inputs[i]).dims, *boxes))) continue;
       held_.take_form(op.inputs[i], *boxes, context_of(op));
       added = true;
     }
     return added;
   }
 
-  // Where all who want all of a value have been brought all of what it is a view of, they make it themselves:
-  // a product's gradients read what flows as it is, and as a matrix.
+  // A gradient of keys that groups of devices have of all tokens, each of heads of its own, lies by tokens.
+  static bool cuts_further(const OpCut& cut, std::size_t input, const ir::Dims& dims, const Boxes& boxes) {
+    OpCut refined = cut;
+    return follow(refined, Side::Input, input, dims, boxes) == Followed::Yes &&
+           wanted_boxes(refined, Side::Input, input, dims) == boxes &&
+           wanted_boxes(cut, Side::Input, input, dims) != boxes;
+  }
+
+  // Where all who want a box of a value have been brought the box of what it is a view of, they make it
+  // themselves: a product's gradients read what flows as it is, and as a matrix.
   void make_views(ValueId id, const Boxes& wanted, Context context) {
-    const auto is_there = [&](ValueId value) {
-      const Box all = whole_box(type(value).dims);
-      for (int device = 0; device < plan_.devices; ++device) {
-        if (wanted[device] && !held_.known(value, device, all, context)) return false;
-      }
-      return true;
-    };
     if (held_[id].on.empty() || is_sum(held_[id]) || held_[id].is_variable || !type(id).is_static()) return;
-    const Box all = whole_box(type(id).dims);
-    if (!std::ranges::all_of(wanted, [&](const auto& box) { return !box || *box == all; })) return;
-    if (std::ranges::none_of(boxes_of(held_[id]), [&](const auto& box) { return box && *box != all; }))
-      return;
-    std::vector<std::size_t> views;  // the last one first
+    const auto has = [&](int device) {
+      const auto& own = held_[id].on[device];
+      return !wanted[device] || (own && own->box == wanted[device]);
+    };
+    bool have_all = true;
+    for (int device = 0; device < plan_.devices; ++device) have_all = have_all && has(device);
+    if (have_all) return;
+    std::vector<View> views;  // the last one first
     ValueId from = id;
-    while (!is_there(from)) {
+    Boxes boxes = wanted;
+    while (!are_known(from, boxes, context)) {
       const auto maker = makers_.contains(from) ? makers_[from] : ir::OpId();
       if (!maker.valid()) return;
-      views.push_back(static_cast<std::size_t>(maker.number()));
-      const Op& op = ops_[views.back()];
+      const Op& op = ops_[maker.number()];
       const bool can_be_made = is_view(op) && context_of(op) == context &&
                                std::ranges::all_of(op.inputs.begin() + 1, op.inputs.end(),
                                                    [&](ValueId input) { return whole_.is_constant(input); });
       if (!can_be_made) return;
-      from = op.inputs[0];
-      if (held_[from].on.empty() || is_sum(held_[from]) || !type(from).is_static()) return;
+      const ValueId source = op.inputs[0];
+      if (held_[source].on.empty() || is_sum(held_[source]) || !type(source).is_static()) return;
+      OpCut cut(ir::loops_of(TypedOp(whole_, op)), plan_.devices);
+      if (follow(cut, Side::Output, 0, type(from).dims, boxes) != Followed::Yes) return;
+      if (wanted_boxes(cut, Side::Output, 0, type(from).dims) != boxes) return;
+      views.push_back({&op, cut, boxes});
+      boxes = wanted_boxes(cut, Side::Input, 0, type(source).dims);
+      from = source;
     }
-    for (std::size_t view : views | std::views::reverse) make_view(ops_[view], wanted, context);
+    for (const View& view : views | std::views::reverse) make_view(view, context);
   }
 
-  void make_view(const Op& op, const Boxes& wanted, Context context) {
-    std::vector<ir::Attribute> attributes = op.attributes;
-    std::erase_if(attributes, [](const ir::Attribute& one) { return one.name == kShardingPlace; });
+  bool are_known(ValueId id, const Boxes& boxes, Context context) const {
     for (int device = 0; device < plan_.devices; ++device) {
-      if (!wanted[device]) continue;
-      std::vector<ValueId> inputs;
-      for (ValueId input : op.inputs)
-        inputs.push_back(held_.bring(input, device, whole_box(type(input).dims), context));
-      const ValueId made = held_.call(op.spec->name, std::move(inputs), device, context, attributes);
-      held_.note_made(op.outputs[0], device, whole_box(type(op.outputs[0]).dims), context, made);
+      if (boxes[device] && !held_.known(id, device, *boxes[device], context)) return false;
+    }
+    return true;
+  }
+
+  // An op that gives what devices have another form, and the boxes of it that they make.
+  struct View {
+    const Op* op;
+    OpCut cut;
+    Boxes boxes;
+  };
+
+  void make_view(const View& view, Context context) {
+    const Op& op = *view.op;
+    const TypedOp typed(whole_, op);
+    for (int device = 0; device < plan_.devices; ++device) {
+      if (!view.boxes[device]) continue;
+      Op part = op;
+      ir::remove_attribute(part, kShardingPlace);
+      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+        const ir::Dims& dims = type(op.inputs[i]).dims;
+        const Box box = i == 0 ? box_for(view.cut, Side::Input, 0, dims, device) : whole_box(dims);
+        part.inputs[i] = held_.bring(op.inputs[i], device, box, context);
+      }
+      held_.put_on(part, device, context);
+      fit_part(part, typed, view.cut, device, {*view.boxes[device]}, held_);
+      Type local = type(op.outputs[0]);
+      local.dims = dims_of(*view.boxes[device]);
+      const ValueId made = out().add_value(out().fresh_part_name(whole_[op.outputs[0]].name), local);
+      part.outputs = {made};
+      out().ops.push_back(std::move(part));
+      held_.note_made(op.outputs[0], device, *view.boxes[device], context, made);
     }
   }
 

@@ -106,11 +106,12 @@ struct Device {
   /// Whether gathers and reduce-scatters of a cut tensor go piece by piece beside the products that read or
   /// make it.
   bool exchanges_beside_products = false;
-  double collective_overhead_seconds = 0.13e-3;  ///< of an all-reduce, beside its transfers; else half
-  std::int64_t collective_merge_bytes = 0;       ///< up to which collectives in a row are one; 0: none are
-  double ring_share = 1;                         ///< AllToAll: of the rate of the ports that a ring keeps up
-  double switch_reduction_share = 0;             ///< of it where the switch adds up; 0: it cannot
-  double network_share = 1;                      ///< of the network's rate
+  double collective_overhead_seconds = 0.13e-3;    ///< of an all-reduce, beside its transfers; else half
+  std::int64_t collective_merge_bytes = 0;         ///< up to which collectives in a row are one; 0: none are
+  std::int64_t collective_merge_member_bytes = 0;  ///< for each that takes part, where that makes more
+  double ring_share = 1;              ///< AllToAll: of the rate of the ports that a ring keeps up
+  double switch_reduction_share = 0;  ///< of it where the switch adds up; 0: it cannot
+  double network_share = 1;           ///< of the network's rate
 
   double host_call_seconds = 128e-6;  ///< of one run
   Link host_load = {};                ///< from the host to a gateway, all its processors together

@@ -148,6 +148,7 @@ Device shared_memory(const SharedMemory& chip) {
   device.switch_reduction_share = chip.switch_share;
   device.network_share = 0.8;                              // fit
   device.collective_merge_bytes = std::int64_t{25} << 20;  // buckets of the frameworks: their default
+  device.collective_merge_member_bytes = 2'000'000;        // those of Megatron-Core: a million numbers
   device.host_call_seconds = 20e-6;                        // guess
   device.host_load = {8 * chip.host_rate, 10e-6};
   device.host_store = {8 * chip.host_rate, 10e-6};

@@ -70,6 +70,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"gatewayLatencySeconds", Guess, Guess},
     {"collectiveOverheadSeconds", Fit, Fit},
     {"collectiveMergeBytes", Unused, Framework},
+    {"collectiveMergeMemberBytes", Unused, Framework},
     {"earlyCollectives", Unused, Framework},
     {"exchangesBesideProducts", Unused, Framework},
     {"multiTensorKernels", Unused, Libraries},

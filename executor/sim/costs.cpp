@@ -93,13 +93,14 @@ std::vector<int> members_of(const Program& program, const executor::GroupCollect
 
 /// Up to how many bytes collectives in a row are one: as the device does by itself, any number where the
 /// options ask for it.
-double most_merged(executor::CollectiveKind kind, const device::Device& device,
+double most_merged(executor::CollectiveKind kind, int members, const device::Device& device,
                    const CollectiveMerging& merging) {
   const bool is_asked = (kind == executor::CollectiveKind::AllReduce && merging.all_reduces) ||
                         (kind == executor::CollectiveKind::ReduceScatter && merging.reduce_scatters) ||
                         (kind == executor::CollectiveKind::AllGather && merging.all_gathers);
   return is_asked ? std::numeric_limits<double>::infinity()
-                  : static_cast<double>(device.collective_merge_bytes);
+                  : static_cast<double>(std::max(device.collective_merge_bytes,
+                                                 members * device.collective_merge_member_bytes));
 }
 
 /// When replicas meet: at a collective's place in the Program, or as soon as its operands are made.
@@ -111,7 +112,7 @@ enum class Meets : std::uint8_t { InOrder, Early };
 class CollectiveMerger {
  public:
   CollectiveMerger(const Program& program, const ir::IdMap<executor::BufferId, double>& slot_bytes,
-                   std::function<double(executor::CollectiveKind)> most, Meets meets)
+                   std::function<double(executor::CollectiveKind, int)> most, Meets meets)
       : program_(program), slot_bytes_(slot_bytes), most_(std::move(most)), meets_(meets) {}
 
   void walk(const std::vector<executor::Step>& steps) {
@@ -140,6 +141,7 @@ class CollectiveMerger {
     executor::CollectiveKind kind = executor::CollectiveKind::AllReduce;
     ir::ReplicaGroup replicas = {};
     std::vector<int> processors = {};  ///< of a replica
+    int members = 0;
     bool operator==(const Peers&) const = default;
   };
   struct Open {
@@ -150,13 +152,16 @@ class CollectiveMerger {
   void add(const executor::Collective& step) {
     if (step.reduction == executor::CollectiveReduction::Local) return;
     add(&step, std::max(slot_bytes_[step.transfer.from.buffer], slot_bytes_[step.transfer.to.buffer]),
-        {step.kind, step.group, {program_[step.transfer.from.buffer].processor}},
+        {step.kind,
+         step.group,
+         {program_[step.transfer.from.buffer].processor},
+         executor::replica_group_size(step.group, program_.replicas)},
         meets_ == Meets::Early ? kInOrder + 1 + static_cast<int>(step.kind) : kInOrder);
   }
   void add(const executor::GroupCollective& step) {
     const executor::Transfer& first = step.transfers.front();
     add(&step, std::max(slot_bytes_[first.from.buffer], slot_bytes_[first.to.buffer]),
-        {step.kind, {}, members_of(program_, step)}, kInOrder);
+        {step.kind, {}, members_of(program_, step), static_cast<int>(step.transfers.size())}, kInOrder);
   }
   void add(const void* step, double bytes, const Peers& peers, int queue) {
     double earlier = 0;
@@ -166,7 +171,7 @@ class CollectiveMerger {
       is_like = is_like && open != open_.end() && open->second.peers == peers;
       if (is_like) earlier = open->second.bytes;
     }
-    if (is_like && earlier + bytes <= most_(peers.kind)) {
+    if (is_like && earlier + bytes <= most_(peers.kind, peers.members)) {
       merged.emplace(step, earlier);
       bytes += earlier;
     }
@@ -176,7 +181,7 @@ class CollectiveMerger {
 
   const Program& program_;
   const ir::IdMap<executor::BufferId, double>& slot_bytes_;
-  std::function<double(executor::CollectiveKind)> most_;
+  std::function<double(executor::CollectiveKind, int)> most_;
   Meets meets_;
   static constexpr int kInOrder =
       0;  ///< the queue of those that come in order; others have one for each kind
@@ -189,7 +194,8 @@ MergedCollectives merged_collectives(const Program& program,
   const bool is_asked = merging.all_reduces || merging.reduce_scatters || merging.all_gathers;
   if (device.collective_merge_bytes == 0 && !is_asked) return {};
   CollectiveMerger merger(
-      program, slot_bytes, [&](executor::CollectiveKind kind) { return most_merged(kind, device, merging); },
+      program, slot_bytes,
+      [&](executor::CollectiveKind kind, int members) { return most_merged(kind, members, device, merging); },
       device.early_collectives && !device.synchronous ? Meets::Early : Meets::InOrder);
   merger.walk(program.steps);
   return std::move(merger.merged);

@@ -341,6 +341,54 @@ TEST(Partition, MeetsInEachSetOfDevicesThatShareASum) {
   EXPECT_EQ(exchanges_of(made), "GroupAllReduce on 0 1\nGroupAllReduce on 2 3\n");
 }
 
+// Columns of the weight are on pairs of devices, so that each of two sets of devices computes all columns. A
+// set has half of the rows, a quarter on each device.
+constexpr const char* kOfQuarters =
+    "agraph (float[4,4] x) => (float[4,4] z) <float[4,4] b = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, "
+    "2}> { a = Neg(x) y = MatMul(a, b) z = Neg(y) }";
+const Said kColumnsOfPairs{"y", "b", {.holders = {{0, 2}, {1, 3}}, .axes = {axis(1, 2)}}};
+const Datum kFourByFour = tensor<float>({4, 4}, {1, 0, 2, 0, 0, 3, 0, 1, 1, 1, 1, 1, 0, 0, 0, 5});
+
+TEST(Partition, GathersInSetsOfDevicesThatComputeAllTogether) {
+  const Partitioned made =
+      cut_graph(graph_of(kOfQuarters), 4, {{"a", "x", over({axis(0, 4)})}, kColumnsOfPairs}).cut();
+  EXPECT_THAT(exchanges_of(made), ::testing::StartsWith("GroupAllGather on 0 1\nGroupAllGather on 2 3\n"));
+  // Each of four devices gets a row of 16 bytes.
+  EXPECT_THAT(moved(made), HasSubstr("'y' needs 'a': all-gather, 64 bytes\n"));
+  EXPECT_EQ(run(made, {kFourByFour}),
+            testing::values<float>(testing::run_graph(graph_of(kOfQuarters), {kFourByFour})[0]));
+}
+
+// What the sets have gathered they turn themselves.
+TEST(Partition, MakesViewsOfPartsThatWereGathered) {
+  const auto graph = graph_of(
+      "agraph (float[1,4,4] x) => (float[1,4,4] y, float[4,4] z) <int64[2] rows = {4, 4}, float[4,4] b = "
+      "{1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}> "
+      "{ a = Neg(x) y = MatMul(a, b) m = Reshape(a, rows) z = MatMul(m, b) }");
+  const Said columns{"z", "b", {.holders = {{0, 2}, {1, 3}}, .axes = {axis(1, 2)}}};
+  const Partitioned made =
+      cut_graph(graph, 4, {{"a", "x", over({axis(1, 4)})}, kColumnsOfPairs, columns}).cut();
+  EXPECT_THAT(moved(made), HasSubstr("'y' needs 'a': all-gather, 64 bytes\n"));
+  EXPECT_THAT(moved(made), ::testing::Not(HasSubstr("needs 'm'")));
+  const Datum x = tensor<float>({1, 4, 4}, {1, 0, 2, 0, 0, 3, 0, 1, 1, 1, 1, 1, 0, 0, 0, 5});
+  EXPECT_EQ(run(made, {x}), testing::values<float>(testing::run_graph(graph, {x})[0]));
+}
+
+// A sum of two sets of devices, each of its own half of columns: pairs share it out by rows, as its other
+// reader wants it, and the product with rows of a weight on pairs does a half of the rows in each.
+TEST(Partition, AddsUpByRowsWhereColumnsAreCut) {
+  const auto graph = graph_of(
+      "agraph (float[4,4] x) => (float[4,4] z, float[4,4] w) <float[4,4] b = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, "
+      "7, 6, 5, 4, 3, 2}> { q = Neg(x) k = MatMul(x, b) z = MatMul(k, b) w = Mul(q, k) }");
+  const Said inner{"k", "x", {.holders = {{0, 1}, {2, 3}}, .axes = {axis(1, 2)}}};
+  const Said columns{"k", "b", {.holders = {{0}, {1}, {2}, {3}}, .axes = {axis(0, 2), axis(1, 2)}}};
+  const Said rows{"z", "b", {.holders = {{0, 2}, {1, 3}}, .axes = {axis(0, 2)}}};
+  const Said quarters{"q", "x", {.holders = {{0}, {2}, {1}, {3}}, .axes = {axis(1, 2), axis(0, 2)}}};
+  const Partitioned made = cut_graph(graph, 4, {inner, columns, rows, quarters}).cut();
+  EXPECT_THAT(moved(made), HasSubstr("'z' needs 'k': reduce-scatter, 64 bytes\n"));
+  EXPECT_EQ(run(made, {kFourByFour}), testing::values<float>(testing::run_graph(graph, {kFourByFour})[0]));
+}
+
 // Rows 2 2 1, columns 3 3 1: a device gets what others have of its columns.
 TEST(Partition, MeetsOnceWhereAnotherAxisIsCut) {
   const auto graph = graph_of("agraph (float[5,7] x) => (float[5,7] z) { y = Neg(x) z = Neg(y) }");

@@ -39,7 +39,7 @@ TEST(ReadDevice, ReadsEveryFieldIntoAPlaceOfItsOwn) {
           } else if constexpr (std::is_same_v<T, Topology>) {
             access(device) = Topology::Torus;
           } else {
-            access(device) = static_cast<T>(field.least + (field.most - field.least) * ++next / 64);
+            access(device) = static_cast<T>(field.least + (field.most - field.least) * ++next / 128);
           }
         },
         field.access);

@@ -43,7 +43,7 @@ importer::Model block_of(ir::DataType type) {
 
 Strategy sharing_out(int groups, int devices, int replicas) {
   Strategy strategy;
-  strategy.tensor_parallel = {.devices = devices, .context_groups = groups};
+  strategy.tensor_parallel = {.devices = devices, .cuts_tokens = devices > 1, .context_groups = groups};
   strategy.replicas = replicas;
   strategy.ipus = groups * devices * replicas;
   strategy.accumulation_factor = kSamplesAStep / replicas;

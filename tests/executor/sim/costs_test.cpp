@@ -144,13 +144,15 @@ TEST(Costs, OfCollectivesThatComeEarlyAreThoseOfOne) {
     sketch.program.steps.push_back({executor::CopyBetweenTiles{{slot, slot}}});
   }
   device::Device device = *device::find_preset("h100");
+  device.collective_merge_member_bytes = 0;
   const auto seconds = [&](std::size_t step) {
     return sim::costs_of(sketch.program, device, 0).movement(sketch.program.steps[step]).seconds;
   };
   for (const std::size_t first : {0U, 2U}) EXPECT_LT(seconds(first + 4), 0.5 * seconds(first));
   device.collective_merge_bytes = 1999;
   for (const std::size_t first : {0U, 2U}) EXPECT_DOUBLE_EQ(seconds(first + 4), seconds(first));
-  device.collective_merge_bytes = 2000;
+  device.collective_merge_member_bytes = 500;
+  for (const std::size_t first : {0U, 2U}) EXPECT_LT(seconds(first + 4), 0.5 * seconds(first));
   device.early_collectives = false;
   for (const std::size_t first : {0U, 2U}) EXPECT_DOUBLE_EQ(seconds(first + 4), seconds(first));
 }

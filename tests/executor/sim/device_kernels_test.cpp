@@ -345,6 +345,22 @@ TEST(DeviceKernels, KeepTheScoresOfAttentionInside) {
   EXPECT_GT(seconds(graph, fused), flop / (fused.attention_share * 312e12));
 }
 
+// A causal mask is part of the kernel where nodes are fused; else the kernel computes all scores.
+TEST(DeviceKernels, PassOverScoresThatAMaskHides) {
+  const auto attention = [](const char* masks) {
+    return testing::graph_of(std::string(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
+        float16[8, 16, 2048, 64] v, bool[2048, 2048] m, float16 low) => (float16[8, 16, 2048, 64] y) {
+      s = MatMul(q, k) )") +
+                             masks + " p = Softmax(t) y = MatMul(p, v) }");
+  };
+  const ir::Graph plain = attention("t = Identity(s)");
+  const ir::Graph masked = attention("t = Where(m, s, low)");
+  const Device fused = with_fusion("a100-80", Fusion::All);
+  EXPECT_NEAR(seconds(masked, fused), 0.5 * seconds(plain, fused), 0.1 * seconds(plain, fused));
+  const Device apart = with_fusion("a100-80", Fusion::Nodes);
+  EXPECT_GE(seconds(masked, apart), seconds(plain, apart));
+}
+
 TEST(DeviceKernels, StayOnOneTileWhereWakingTheOthersTakesLonger) {
   const auto relu = [](const char* size) {
     return testing::graph_of(fmt::format("g (float[{0}] x) => (float[{0}] y) {{ y = Relu(x) }}", size));
