@@ -170,7 +170,7 @@ Device a100_40() {
                         25e9, 0.72, 25e9});
 }
 constexpr double kSustainedHopper =
-    0.82;  // fit; the sheets' 700 W do not last for the clock of the peak rate
+    0.9;  // fit; the sheets' 700 W do not last for the clock of the peak rate
 
 Device h100() {
   Device device = shared_memory({132, 1.83e9, 2048, 0.78, 145, 0.64, 80e9, 3.35e12, 0.87, 25 * kMebi, 450e9,

@@ -391,15 +391,18 @@ double expected_largest(int count) {
   return peak - shift / (2 * peak) + std::numbers::egamma / peak;
 }
 
-// Whether a block writes weights: an update.
+// Whether a block writes weights, or what these are updated with.
 bool trains(const Program& program, const std::vector<executor::Step>& steps) {
+  const auto is_updated = [&](const Slot& slot) {
+    const executor::Role role = program[slot.buffer].role;
+    return role == executor::Role::Weight || role == executor::Role::OptimizerState ||
+           role == executor::Role::Accumulator;
+  };
   return std::any_of(steps.begin(), steps.end(), [&](const executor::Step& step) {
     if (const auto* repeat = std::get_if<executor::Repeat>(&step.action))
       return trains(program, repeat->body);
     const auto* compute = std::get_if<executor::Compute>(&step.action);
-    return compute != nullptr &&
-           std::any_of(compute->writes.begin(), compute->writes.end(),
-                       [&](const Slot& slot) { return program[slot.buffer].role == executor::Role::Weight; });
+    return compute != nullptr && std::ranges::any_of(compute->writes, is_updated);
   });
 }
 

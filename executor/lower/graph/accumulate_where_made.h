@@ -1,4 +1,4 @@
-// Gradients of weights that several stages of a pipeline read.
+// Gradients of weights that several processors read.
 #pragma once
 
 #include "executor/lower/placed/placed_graph.h"
@@ -6,10 +6,10 @@
 namespace podium::lower {
 
 /// Where micro-batches add to an accumulator a sum of gradients that several processors make, as those of a
-/// table that the first stage looks words up in and the last one scores them with, each processor adds its
-/// own to an accumulator of its own, which is zero before the first. Updates read the sum of all, the one
-/// that was there in front. So gradients go to another stage once per update, not with each micro-batch; they
-/// add up in another order than on one processor.
+/// table that the first stage looks words up in and the last one scores them with, or of devices that share
+/// out the tokens, each processor adds its own to an accumulator of its own, which is zero before the first.
+/// Updates read the sum of all, the one that was there in front. So gradients go to another processor once
+/// per update, not with each micro-batch; they add up in another order than on one processor.
 void accumulate_where_made(PlacedGraph& placed);
 
 }  // namespace podium::lower
