@@ -6,7 +6,9 @@
 namespace podium::ir {
 
 /// Tensors of more bytes are the same only where they share their memory.
-inline constexpr std::size_t kLargestCompared = 4096;
+inline constexpr std::size_t kLargestCompared = std::size_t{1} << 20;
+/// So many of their bytes go into a hash.
+inline constexpr std::size_t kMostHashed = 4096;
 
 bool same(const Tensor& a, const Tensor& b);
 /// Bodies are the same only where they share their memory.

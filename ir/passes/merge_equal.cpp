@@ -1,5 +1,5 @@
 // One round over the ops in their order: an op whose operands, after what has been merged, and whose
-// attributes are those of an earlier one is left out, and its results are that one's. Equal small constants
+// attributes are those of an earlier one is left out, and its results are that one's. Equal constants
 // go first.
 #include "ir/passes/merge_equal.h"
 
@@ -23,7 +23,8 @@ void mix(std::size_t& hash, const Tensor& tensor) {
   for (std::int64_t dim : tensor.dims()) mix(hash, dim);
   if (tensor.bytes() > kLargestCompared) return;
   if (tensor.type() != DataType::String) {
-    mix(hash, std::hash<std::string_view>()({static_cast<const char*>(tensor.raw()), tensor.bytes()}));
+    const std::size_t bytes = std::min(tensor.bytes(), kMostHashed);
+    mix(hash, std::hash<std::string_view>()({static_cast<const char*>(tensor.raw()), bytes}));
     return;
   }
   for (const std::string& text : tensor.values<std::string>()) mix(hash, std::hash<std::string>()(text));

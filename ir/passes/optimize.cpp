@@ -16,6 +16,8 @@ bool optimize(Graph& graph, const InferOptions& options) {
   remove_dead(graph);
   // Before the weights of quantised products are folded into floats.
   multiply_whole_numbers(graph);
+  // Before each layer's mask of positions is a constant of its own, too large to be compared.
+  merge_equal(graph);
   infer(graph, options);
   // Dead ops go first, so that outputs nobody reads do not keep an op from being simplified. Each pass that
   // changes something leaves less, so this ends: when one after the other has found nothing.

@@ -44,6 +44,23 @@ TEST(MergeEqual, MergesConstantsWithTheSameBytes) {
   EXPECT_EQ(graph.ops.size(), 4U);
 }
 
+// Constants that begin alike are told apart by what comes behind.
+TEST(MergeEqual, ComparesConstantsOfAMegabyte) {
+  Graph graph = graph_of(
+      "g (float[200000] x) => (float[200000] y) { a = Add(x, x) b = Add(x, x) c = Mul(x, x) y = Sum(a, b, c) }");
+  std::vector<float> numbers(200000, 1);
+  const ValueId k = graph.add_constant("k", Tensor::of<float>({200000}, numbers));
+  const ValueId l = graph.add_constant("l", Tensor::of<float>({200000}, numbers));
+  numbers.back() = 2;
+  const ValueId m = graph.add_constant("m", Tensor::of<float>({200000}, numbers));
+  graph.ops[0].inputs[1] = k;
+  graph.ops[1].inputs[1] = l;
+  graph.ops[2].inputs[1] = m;
+  EXPECT_TRUE(merge_equal(graph));
+  EXPECT_EQ(graph.ops.size(), 3U);
+  EXPECT_EQ(graph.ops[1].inputs[1], m);
+}
+
 TEST(MergeEqual, KeepsTheNamesOfOutputs) {
   Graph graph = graph_of("g (float[2] x) => (float[2] y, float[2] z) { y = Exp(x) z = Exp(x) }");
   EXPECT_FALSE(merge_equal(graph));

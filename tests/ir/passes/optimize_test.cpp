@@ -44,6 +44,18 @@ TEST(Optimize, AFoldedOutputKeepsItsName) {
   EXPECT_EQ(graph[graph.outputs[0]].name, "y");
 }
 
+// The masks of two layers: made before the run, each would be a constant too large to be compared.
+TEST(Optimize, MakesALargeConstantOnce) {
+  const Graph graph = optimized(
+      "g (float[1200, 1200] x) => (float[1200, 1200] y, float[1200, 1200] z) <int64 zero = {0}, int64 one = "
+      "{1}, int64 count = {1200}, int64[2] column = {1200, 1}> { a = Range(zero, count, one) "
+      "b = Range(zero, count, one) c = Reshape(a, column) d = Reshape(b, column) m = LessOrEqual(a, c) "
+      "n = LessOrEqual(b, d) y = Where(m, x, x) z = Where(n, x, x) }");
+  ASSERT_EQ(graph.ops.size(), 2U);
+  EXPECT_TRUE(graph.is_constant(graph.ops[0].inputs[0]));
+  EXPECT_EQ(graph.ops[0].inputs[0], graph.ops[1].inputs[0]);
+}
+
 TEST(Optimize, TakesManyOps) {
   Graph graph;
   Builder builder(graph);
