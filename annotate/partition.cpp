@@ -25,6 +25,7 @@
 #include "annotate/fit_part.h"
 #include "annotate/holdings.h"
 #include "annotate/op_steps.h"
+#include "annotate/part_views.h"
 #include "annotate/pick_rows.h"
 #include "annotate/variable_parts.h"
 #include "ir/bodies.h"
@@ -54,7 +55,8 @@ class Partitioner {
         plan_(plan),
         held_(whole_, plan, made_.training.graph),
         planner_(whole, whole_, plan, held_),
-        variables_(whole, whole_, plan, held_, made_.training.graph) {}
+        variables_(whole, whole_, plan, held_, made_.training.graph),
+        views_(ops_, makers_, whole_, plan, held_, made_.training.graph) {}
 
   Partitioned run() {
     out().name = whole_.name;
@@ -153,7 +155,7 @@ class Partitioner {
         refuse_unknown(whole_, id, "size");
       const Boxes wanted = wanted_boxes(cut, Side::Input, i, type(id).dims);
       if (held_[id].is_undecided) variables_.decide(id, boxes_to_hold(cut, i, type(id).dims));
-      make_views(id, wanted, context_of(op));
+      views_.make(id, wanted, context_of(op));
       inputs.push_back(held_.bring_all(id, wanted, context_of(op)));
     }
     const Pieces pieces = cut.pieces();
@@ -201,77 +203,6 @@ class Partitioner {
     return follow(refined, Side::Input, input, dims, boxes) == Followed::Yes &&
            wanted_boxes(refined, Side::Input, input, dims) == boxes &&
            wanted_boxes(cut, Side::Input, input, dims) != boxes;
-  }
-
-  // Where all who want a box of a value have been brought the box of what it is a view of, they make it
-  // themselves: a product's gradients read what flows as it is, and as a matrix.
-  void make_views(ValueId id, const Boxes& wanted, Context context) {
-    if (held_[id].on.empty() || is_sum(held_[id]) || held_[id].is_variable || !type(id).is_static()) return;
-    const auto has = [&](int device) {
-      const auto& own = held_[id].on[device];
-      return !wanted[device] || (own && own->box == wanted[device]);
-    };
-    bool have_all = true;
-    for (int device = 0; device < plan_.devices; ++device) have_all = have_all && has(device);
-    if (have_all) return;
-    std::vector<View> views;  // the last one first
-    ValueId from = id;
-    Boxes boxes = wanted;
-    while (!are_known(from, boxes, context)) {
-      const auto maker = makers_.contains(from) ? makers_[from] : ir::OpId();
-      if (!maker.valid()) return;
-      const Op& op = ops_[maker.number()];
-      const bool can_be_made = is_view(op) && context_of(op) == context &&
-                               std::ranges::all_of(op.inputs.begin() + 1, op.inputs.end(),
-                                                   [&](ValueId input) { return whole_.is_constant(input); });
-      if (!can_be_made) return;
-      const ValueId source = op.inputs[0];
-      if (held_[source].on.empty() || is_sum(held_[source]) || !type(source).is_static()) return;
-      OpCut cut(ir::loops_of(TypedOp(whole_, op)), plan_.devices);
-      if (follow(cut, Side::Output, 0, type(from).dims, boxes) != Followed::Yes) return;
-      if (wanted_boxes(cut, Side::Output, 0, type(from).dims) != boxes) return;
-      views.push_back({&op, cut, boxes});
-      boxes = wanted_boxes(cut, Side::Input, 0, type(source).dims);
-      from = source;
-    }
-    for (const View& view : views | std::views::reverse) make_view(view, context);
-  }
-
-  bool are_known(ValueId id, const Boxes& boxes, Context context) const {
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (boxes[device] && !held_.known(id, device, *boxes[device], context)) return false;
-    }
-    return true;
-  }
-
-  // An op that gives what devices have another form, and the boxes of it that they make.
-  struct View {
-    const Op* op;
-    OpCut cut;
-    Boxes boxes;
-  };
-
-  void make_view(const View& view, Context context) {
-    const Op& op = *view.op;
-    const TypedOp typed(whole_, op);
-    for (int device = 0; device < plan_.devices; ++device) {
-      if (!view.boxes[device]) continue;
-      Op part = op;
-      ir::remove_attribute(part, kShardingPlace);
-      for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        const ir::Dims& dims = type(op.inputs[i]).dims;
-        const Box box = i == 0 ? box_for(view.cut, Side::Input, 0, dims, device) : whole_box(dims);
-        part.inputs[i] = held_.bring(op.inputs[i], device, box, context);
-      }
-      held_.put_on(part, device, context);
-      fit_part(part, typed, view.cut, device, {*view.boxes[device]}, held_);
-      Type local = type(op.outputs[0]);
-      local.dims = dims_of(*view.boxes[device]);
-      const ValueId made = out().add_value(out().fresh_part_name(whole_[op.outputs[0]].name), local);
-      part.outputs = {made};
-      out().ops.push_back(std::move(part));
-      held_.note_made(op.outputs[0], device, *view.boxes[device], context, made);
-    }
   }
 
   // An input lies, or is said to lie, cut along an axis along which steps of the op can be cut, but not
@@ -652,6 +583,7 @@ class Partitioner {
   Holdings held_;
   CutPlanner planner_;
   VariableParts variables_;
+  PartViews views_;
   std::set<ValueId> reduced_;
 };
 
