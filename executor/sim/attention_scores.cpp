@@ -70,7 +70,7 @@ double stored_width(const ir::Graph& graph, const ir::IdMap<ValueId, ir::OpId>& 
   int bits = ir::bit_width(graph[id].type.element);
   while (makers[id].valid()) {
     const Op& op = graph[makers[id]];
-    if (!op.spec->view && !op.is("Cast") && !op.is("Transpose")) break;
+    if (!changes_form(op)) break;
     id = op.inputs[0];
     bits = std::min(bits, ir::bit_width(graph[id].type.element));
   }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -141,29 +142,29 @@ class CollectiveMerger {
     executor::CollectiveKind kind = executor::CollectiveKind::AllReduce;
     ir::ReplicaGroup replicas = {};
     std::vector<int> processors = {};  ///< of a replica
-    int members = 0;
     bool operator==(const Peers&) const = default;
   };
   struct Open {
     Peers peers;
     double bytes = 0;
   };
+  // Those that come in order are in one, the others in one of their kind.
+  using Queue = std::optional<executor::CollectiveKind>;
+  static constexpr Queue kInOrder = std::nullopt;
 
   void add(const executor::Collective& step) {
     if (step.reduction == executor::CollectiveReduction::Local) return;
     add(&step, std::max(slot_bytes_[step.transfer.from.buffer], slot_bytes_[step.transfer.to.buffer]),
-        {step.kind,
-         step.group,
-         {program_[step.transfer.from.buffer].processor},
-         executor::replica_group_size(step.group, program_.replicas)},
-        meets_ == Meets::Early ? kInOrder + 1 + static_cast<int>(step.kind) : kInOrder);
+        {step.kind, step.group, {program_[step.transfer.from.buffer].processor}},
+        executor::replica_group_size(step.group, program_.replicas),
+        meets_ == Meets::Early ? Queue(step.kind) : kInOrder);
   }
   void add(const executor::GroupCollective& step) {
     const executor::Transfer& first = step.transfers.front();
     add(&step, std::max(slot_bytes_[first.from.buffer], slot_bytes_[first.to.buffer]),
-        {step.kind, {}, members_of(program_, step), static_cast<int>(step.transfers.size())}, kInOrder);
+        {step.kind, {}, members_of(program_, step)}, static_cast<int>(step.transfers.size()), kInOrder);
   }
-  void add(const void* step, double bytes, const Peers& peers, int queue) {
+  void add(const void* step, double bytes, const Peers& peers, int members, Queue queue) {
     double earlier = 0;
     bool is_like = true;
     for (int processor : peers.processors) {
@@ -171,7 +172,7 @@ class CollectiveMerger {
       is_like = is_like && open != open_.end() && open->second.peers == peers;
       if (is_like) earlier = open->second.bytes;
     }
-    if (is_like && earlier + bytes <= most_(peers.kind, peers.members)) {
+    if (is_like && earlier + bytes <= most_(peers.kind, members)) {
       merged.emplace(step, earlier);
       bytes += earlier;
     }
@@ -183,9 +184,7 @@ class CollectiveMerger {
   const ir::IdMap<executor::BufferId, double>& slot_bytes_;
   std::function<double(executor::CollectiveKind, int)> most_;
   Meets meets_;
-  static constexpr int kInOrder =
-      0;  ///< the queue of those that come in order; others have one for each kind
-  std::map<std::pair<int, int>, Open> open_;  ///< by processor and queue
+  std::map<std::pair<int, Queue>, Open> open_;  ///< by processor
 };
 
 MergedCollectives merged_collectives(const Program& program,

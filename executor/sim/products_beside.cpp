@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/sim/products.h"
 #include "executor/slots.h"
 
 namespace podium::sim {
@@ -30,17 +31,14 @@ bool multiplies(const Op& op) {
   return op.spec->category == ir::Category::MatrixProduct || op.spec->category == ir::Category::Attention;
 }
 
-// Has the same numbers in another form.
-bool hands_on(const Op& op) {
-  return op.spec->view || op.is("Cast") || op.is("Transpose") || op.is("Identity");
-}
-
 // Of a block: the kernels with products that read an input or make an output.
 class BlockProducts {
  public:
   BlockProducts(const Block& block, const BlockCost& cost) : graph_(block.graph), cost_(cost) {
     for (std::size_t k = 0; k < cost.kernels.size(); ++k) {
-      for (std::int32_t op : cost.kernels[k].ops) kernel_of_[op] = k;
+      const std::vector<std::int32_t>& ops = cost.kernels[k].ops;
+      if (std::ranges::none_of(ops, [&](std::int32_t op) { return multiplies(graph_.ops[op]); })) continue;
+      for (std::int32_t op : ops) kernel_of_[op] = k;
     }
   }
 
@@ -50,7 +48,7 @@ class BlockProducts {
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
       const Op& op = graph_.ops[i];
       if (std::ranges::none_of(op.inputs, [&](ValueId id) { return reached.contains(id); })) continue;
-      if (hands_on(op)) reached.insert(op.outputs.begin(), op.outputs.end());
+      if (changes_form(op)) reached.insert(op.outputs.begin(), op.outputs.end());
       if (multiplies(op)) add_kernel(i, found);
     }
     return found;
@@ -62,8 +60,8 @@ class BlockProducts {
     for (std::size_t i = graph_.ops.size(); i-- > 0;) {
       const Op& op = graph_.ops[i];
       if (std::ranges::none_of(op.outputs, [&](ValueId id) { return wanted.contains(id); })) continue;
-      if (hands_on(op)) wanted.insert(op.inputs.begin(), op.inputs.end());
-      if (has_product(i)) add_kernel(i, found);
+      if (changes_form(op)) wanted.insert(op.inputs.begin(), op.inputs.end());
+      add_kernel(i, found);
     }
     return found;
   }
@@ -72,12 +70,6 @@ class BlockProducts {
   const ir::Graph& graph() const { return graph_; }
 
  private:
-  bool has_product(std::size_t op) const {
-    const auto kernel = kernel_of_.find(static_cast<std::int32_t>(op));
-    if (kernel == kernel_of_.end()) return false;
-    return std::ranges::any_of(cost_.kernels[kernel->second].ops,
-                               [&](std::int32_t one) { return multiplies(graph_.ops[one]); });
-  }
   void add_kernel(std::size_t op, std::set<std::size_t>& found) const {
     const auto kernel = kernel_of_.find(static_cast<std::int32_t>(op));
     if (kernel != kernel_of_.end()) found.insert(kernel->second);
@@ -85,7 +77,7 @@ class BlockProducts {
 
   const ir::Graph& graph_;
   const BlockCost& cost_;
-  std::map<std::int32_t, std::size_t> kernel_of_;  ///< of an op's place
+  std::map<std::int32_t, std::size_t> kernel_of_;  ///< of an op's place, where that has a product
 };
 
 class Finder {

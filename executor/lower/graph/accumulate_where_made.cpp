@@ -152,8 +152,7 @@ class LocalSums {
 
   // One value is added as it is.
   void add_what_is_left(const Added& added, const ir::Type& type) {
-    Op& sum = graph_[added.sum];
-    if (sum.is("Add")) sum.spec = ir::find_op("", "Sum");
+    const Op& sum = graph_[added.sum];
     if (sum.inputs.size() > 1) return;
     const Summand left = summand_of(sum.inputs[0]);
     no_longer_read_.insert(added.sum);
