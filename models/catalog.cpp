@@ -12,8 +12,9 @@ namespace podium::models {
 std::span<const ModelSpec> catalog() {
   static const std::vector<ModelSpec> kModels = [] {
     std::vector<ModelSpec> all;
-    for (const auto& family : {mnist_models(), vision_models(), language_models(), decoder_models(),
-                               recurrent_models(), control_flow_models(), kernel_models()}) {
+    for (const auto& family :
+         {mnist_models(), vision_models(), scaled_image_models(), patch_models(), language_models(),
+          decoder_models(), recurrent_models(), control_flow_models(), kernel_models()}) {
       all.insert(all.end(), family.begin(), family.end());
     }
     return all;

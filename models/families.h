@@ -8,7 +8,9 @@
 namespace podium::models {
 
 std::vector<ModelSpec> mnist_models();         ///< small classifiers of 28 x 28 digits, and the phased matmul
-std::vector<ModelSpec> vision_models();        ///< ResNet, MobileNetV2, U-Net
+std::vector<ModelSpec> vision_models();        ///< ResNet, ResNeXt, MobileNetV2, U-Net
+std::vector<ModelSpec> scaled_image_models();  ///< EfficientNet
+std::vector<ModelSpec> patch_models();         ///< ViT
 std::vector<ModelSpec> language_models();      ///< BERT, GPT-2
 std::vector<ModelSpec> decoder_models();       ///< LLaMA, and with experts
 std::vector<ModelSpec> recurrent_models();     ///< LSTM

@@ -18,99 +18,13 @@ using ir::Dims;
 using ir::Tensor;
 using ir::ValueId;
 
-struct Transformer {
-  std::int64_t batch, sequence, hidden, heads, inner;
-  std::int64_t kv_heads;  ///< of keys and values
-
-  std::int64_t head() const { return hidden / heads; }
-};
-
-Transformer read_sizes(const Recipe& recipe) {
-  const std::int64_t hidden = recipe.number("hidden");
-  const std::int64_t heads = recipe.number("heads");
-  Transformer sizes{recipe.number("batch"), recipe.number("sequence"), hidden, heads, hidden * 4, heads};
-  if (sizes.hidden % sizes.heads != 0) {
-    throw Error("parameter heads: {} found, a divisor of hidden {} needed", sizes.heads, sizes.hidden);
-  }
-  return sizes;
-}
-
-// A node of a model that is exported while it trains; none where nothing is dropped.
-ValueId dropped(Net& net, const std::string& name, ValueId x) {
-  const double ratio = net.recipe().share("dropout");
-  if (ratio == 0) return x;
-  return net.op(
-      name, "Dropout",
-      {x, net.constant(Tensor::scalar(static_cast<float>(ratio))), net.constant(Tensor::scalar(true))});
-}
-
-// x W + b, as an exporter writes a linear layer over tokens.
-ValueId dense(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out) {
-  const ValueId weight = net.weight(name + ".weight", {in, out}, static_cast<double>(in));
-  const ValueId bias = net.weight(name + ".bias", {out}, static_cast<double>(in), 1.0);
-  return net.op(name + "/Add", "Add", {net.op(name + "/MatMul", "MatMul", {x, weight}), bias});
-}
-
-// Numbers of a shape: constants, or with shapes=dynamic the exporter's Shape-Gather-Unsqueeze-Concat chain.
-ValueId shape_of(Net& net, const std::string& name, ValueId like, const std::vector<std::int64_t>& tail,
-                 const Transformer& sizes) {
-  if (!net.recipe().is_dynamic()) {
-    std::vector<std::int64_t> dims{sizes.batch, sizes.sequence};
-    dims.insert(dims.end(), tail.begin(), tail.end());
-    return net.ints(dims);
-  }
-  std::vector<ValueId> parts;
-  for (std::int64_t axis = 0; axis < 2; ++axis) {
-    const ValueId shape = net.op(fmt::format("{}/Shape_{}", name, axis), "Shape", {like});
-    const ValueId one = net.op(fmt::format("{}/Gather_{}", name, axis), "Gather",
-                               {shape, net.constant(Tensor::scalar(axis))}, {{"axis", std::int64_t{0}}});
-    parts.push_back(net.op(fmt::format("{}/Unsqueeze_{}", name, axis), "Unsqueeze", {one, net.ints({0})}));
-  }
-  for (std::int64_t dim : tail) parts.push_back(net.ints({dim}));
-  return net.op(name + "/Concat", "Concat", parts, {{"axis", std::int64_t{0}}});
-}
-
-ValueId split_heads(Net& net, const std::string& name, ValueId x, std::int64_t count,
-                    const Transformer& sizes, ir::IntList order) {
-  const ValueId shape = shape_of(net, name, x, {count, sizes.head()}, sizes);
-  const ValueId heads = net.op(name + "/Reshape", "Reshape", {x, shape});
-  return net.op(name + "/Transpose", "Transpose", {heads}, {{"perm", std::move(order)}});
-}
-
-ValueId merge_heads(Net& net, const std::string& name, ValueId x, const Transformer& sizes) {
-  const ValueId tokens = net.op(name + "/Transpose", "Transpose", {x}, {{"perm", ir::IntList{0, 2, 1, 3}}});
-  return net.op(name + "/Reshape", "Reshape", {tokens, shape_of(net, name, tokens, {sizes.hidden}, sizes)});
-}
-
-ValueId bert_attention(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
-  const auto projected = [&](const std::string& part, ir::IntList order) {
-    const std::string path = name + "/" + part;
-    return split_heads(net, path + "/heads", dense(net, path, x, sizes.hidden, sizes.hidden), sizes.heads,
-                       sizes, std::move(order));
-  };
-  const ValueId query = projected("query", {0, 2, 1, 3});
-  const ValueId key = projected("key", {0, 2, 3, 1});
-  const ValueId value = projected("value", {0, 2, 1, 3});
-  ValueId scores = net.op(name + "/MatMul", "MatMul", {query, key});
-  const auto head_size = static_cast<float>(sizes.hidden / sizes.heads);
-  scores = net.op(name + "/Div", "Div", {scores, net.scalar(std::sqrt(head_size))});
-  scores = net.op(name + "/Add", "Add", {scores, mask});
-  ValueId weights = net.op(name + "/Softmax", "Softmax", {scores}, {{"axis", std::int64_t{-1}}});
-  weights = dropped(net, name + "/Dropout", weights);
-  const ValueId context = net.op(name + "/MatMul_1", "MatMul", {weights, value});
-  return merge_heads(net, name + "/merge", context, sizes);
-}
-
 ValueId bert_layer(Net& net, const std::string& name, ValueId x, ValueId mask, const Transformer& sizes) {
-  const ValueId attended = bert_attention(net, name + "/attention", x, mask, sizes);
+  const ValueId attended = self_attention(net, name + "/attention", x, mask, sizes);
   ValueId y = dense(net, name + "/attention/output", attended, sizes.hidden, sizes.hidden);
   y = dropped(net, name + "/attention/output/Dropout", y);
   y = net.layer_norm(name + "/attention/norm", net.op(name + "/attention/residual", "Add", {y, x}),
                      sizes.hidden);
-  ValueId inner = dense(net, name + "/intermediate", y, sizes.hidden, sizes.inner);
-  inner = net.gelu(name + "/gelu", inner);
-  inner = dense(net, name + "/output", inner, sizes.inner, sizes.hidden);
-  inner = dropped(net, name + "/output/Dropout", inner);
+  const ValueId inner = gelu_mlp(net, name, y, sizes);
   return net.layer_norm(name + "/norm", net.op(name + "/Add", "Add", {inner, y}), sizes.hidden);
 }
 
@@ -164,27 +78,72 @@ ValueId bert_embeddings(Net& net, ValueId table, ValueId ids, ValueId segments, 
   return dropped(net, "embeddings/Dropout", net.layer_norm("embeddings/norm", x, sizes.hidden));
 }
 
-// The pooled first token, and with a loss two classes of it.
-void bert_sentence_head(Net& net, ValueId x, const Transformer& sizes) {
+// What a vector of the whole sequence is made of: its first token.
+ValueId bert_pooled(Net& net, ValueId x, const Transformer& sizes) {
   const ValueId first = net.op("pooler/Gather", "Gather", {x, net.constant(Tensor::scalar<std::int64_t>(0))},
                                {{"axis", std::int64_t{1}}});
-  const ValueId pooled =
-      net.op("pooler/Tanh", "Tanh", {net.linear("pooler/dense", first, sizes.hidden, sizes.hidden)});
+  return net.op("pooler/Tanh", "Tanh", {net.linear("pooler/dense", first, sizes.hidden, sizes.hidden)});
+}
+
+// The pooled first token, and with a loss two classes of it.
+void bert_sentence_head(Net& net, ValueId x, const Transformer& sizes) {
+  const ValueId pooled = bert_pooled(net, x, sizes);
   if (!net.recipe().is("loss", "none"))
     return net.classify(net.linear("classifier", pooled, sizes.hidden, 2));
   net.output(x, "last_hidden_state");
   net.output(pooled, "pooler_output");
 }
 
-// A word for each token: the table of the words' embeddings is the last layer, too.
-void bert_word_head(Net& net, ValueId x, ValueId table, const Transformer& sizes) {
-  ValueId y = dense(net, "predictions/transform", x, sizes.hidden, sizes.hidden);
+// The tokens whose words are predicted: all, or as many of a sequence as masked says, at given positions.
+ValueId bert_masked(Net& net, ValueId x, const Transformer& sizes) {
+  const std::int64_t masked = net.recipe().count("masked");
+  if (masked == 0) return x;
+  if (masked > sizes.sequence)
+    throw Error("parameter masked: {} found, at most the {} tokens of a sequence needed", masked,
+                sizes.sequence);
+  const ValueId positions =
+      net.input("masked_lm_positions", DataType::Int64, {sizes.batch, masked}, {"batch"});
+  const ValueId indices = net.op("predictions/Unsqueeze", "Unsqueeze", {positions, net.ints({2})});
+  return net.op("predictions/GatherND", "GatherND", {x, indices}, {{"batch_dims", std::int64_t{1}}});
+}
+
+// Scores of the words for each token: the table of the words' embeddings is the last layer, too.
+ValueId bert_words(Net& net, ValueId x, ValueId table, const Transformer& sizes) {
+  ValueId y = bert_masked(net, x, sizes);
+  y = dense(net, "predictions/transform", y, sizes.hidden, sizes.hidden);
   y = net.layer_norm("predictions/norm", net.gelu("predictions/gelu", y), sizes.hidden);
   const ValueId turned = net.op("predictions/Transpose", "Transpose", {table}, {{"perm", ir::IntList{1, 0}}});
   const ValueId bias = net.weight("predictions.bias", {net.recipe().number("vocabulary")},
                                   static_cast<double>(sizes.hidden), 1.0);
   y = net.op("predictions/MatMul", "MatMul", {y, turned});
-  net.classify(net.op("predictions/Add", "Add", {y, bias}), ClassAxis::Last);
+  return net.op("predictions/Add", "Add", {y, bias});
+}
+
+// The open dimensions of a label for each token whose word is predicted.
+std::vector<std::string> token_symbols(const Net& net) {
+  return {"batch", net.recipe().count("masked") == 0 ? "sequence" : ""};
+}
+
+void bert_word_head(Net& net, ValueId words) {
+  if (net.recipe().is("loss", "none")) return net.output(words, "logits");
+  net.output(net.cross_entropy(words, {"loss", "label", token_symbols(net)}, ClassAxis::Last), "loss");
+}
+
+// Both tasks of BERT's pre-training: words at the masked tokens, and whether one sentence follows the other.
+// The loss is the sum of theirs.
+void bert_pretraining_head(Net& net, ValueId x, ValueId table, const Transformer& sizes) {
+  const ValueId words = bert_words(net, x, table, sizes);
+  const ValueId follows = net.linear("seq_relationship", bert_pooled(net, x, sizes), sizes.hidden, 2);
+  if (net.recipe().is("loss", "none")) {
+    net.output(words, "prediction_logits");
+    net.output(follows, "seq_relationship_logits");
+    return;
+  }
+  const ValueId of_words =
+      net.cross_entropy(words, {"loss/words", "labels", token_symbols(net)}, ClassAxis::Last);
+  const ValueId of_sentences =
+      net.cross_entropy(follows, {"loss/sentences", "next_sentence_label", {"batch"}}, ClassAxis::One);
+  net.output(net.op("loss", "Add", {of_words, of_sentences}), "loss");
 }
 
 ValueId token_input(Net& net, const std::string& name, const Transformer& sizes) {
@@ -193,7 +152,7 @@ ValueId token_input(Net& net, const std::string& name, const Transformer& sizes)
 
 BuiltModel bert(const Recipe& recipe) {
   Net net(recipe);
-  const Transformer sizes = read_sizes(recipe);
+  const Transformer sizes = transformer_sizes(recipe, recipe.number("sequence"));
   const ValueId ids = token_input(net, "input_ids", sizes);
   const ValueId attention_mask = token_input(net, "attention_mask", sizes);
   const ValueId segments = token_input(net, "token_type_ids", sizes);
@@ -204,11 +163,13 @@ BuiltModel bert(const Recipe& recipe) {
     x = bert_layer(net, fmt::format("layer{}", i), x, mask, sizes);
   }
   if (recipe.is("head", "words")) {
-    bert_word_head(net, x, table, sizes);
+    bert_word_head(net, bert_words(net, x, table, sizes));
+  } else if (recipe.is("head", "pretraining")) {
+    bert_pretraining_head(net, x, table, sizes);
   } else if (recipe.is("head", "sentence")) {
     bert_sentence_head(net, x, sizes);
   } else {
-    throw Error("parameter head: '{}' found, sentence or words needed", recipe.word("head"));
+    throw Error("parameter head: '{}' found, sentence, words or pretraining needed", recipe.word("head"));
   }
   return net.finish(20);
 }
@@ -313,7 +274,7 @@ ValueId gpt_layer(Net& net, int layer, ValueId x, const GptState& state, const T
 
 BuiltModel gpt2(const Recipe& recipe) {
   Net net(recipe);
-  Transformer sizes = read_sizes(recipe);
+  Transformer sizes = transformer_sizes(recipe, recipe.number("sequence"));
   if (recipe.count("kv_heads") != 0) sizes.kv_heads = recipe.number("kv_heads");
   if (sizes.heads % sizes.kv_heads != 0)
     throw Error("parameter kv_heads: {} found, a divisor of heads {} needed", sizes.kv_heads, sizes.heads);
@@ -334,21 +295,21 @@ BuiltModel gpt2(const Recipe& recipe) {
   for (std::int64_t i = 0; i < recipe.number("layers"); ++i)
     x = gpt_layer(net, static_cast<int>(i), x, state, sizes);
   x = net.layer_norm("ln_f", x, sizes.hidden);
-  const ValueId turned = net.op("lm_head/Transpose", "Transpose", {table}, {{"perm", ir::IntList{1, 0}}});
-  net.classify(net.op("lm_head/MatMul", "MatMul", {x, turned}), ClassAxis::Last);
+  if (recipe.is("head", "tied")) {
+    const ValueId turned = net.op("lm_head/Transpose", "Transpose", {table}, {{"perm", ir::IntList{1, 0}}});
+    x = net.op("lm_head/MatMul", "MatMul", {x, turned});
+  } else if (recipe.is("head", "untied")) {
+    const ValueId weight =
+        net.weight("lm_head.weight", {sizes.hidden, vocabulary}, static_cast<double>(sizes.hidden));
+    x = net.op("lm_head/MatMul", "MatMul", {x, weight});
+  } else {
+    throw Error("parameter head: '{}' found, tied or untied needed", recipe.word("head"));
+  }
+  net.classify(x, ClassAxis::Last);
   return net.finish(20);
 }
 
 }  // namespace
-
-Tensor causal_mask(std::int64_t sequence, std::int64_t past) {
-  Tensor mask(DataType::Bool, {1, 1, sequence, past + sequence});
-  bool* out = mask.data<bool>();
-  for (std::int64_t i = 0; i < sequence; ++i) {
-    for (std::int64_t j = 0; j < past + sequence; ++j) *out++ = j <= past + i;
-  }
-  return mask;
-}
 
 std::vector<ModelSpec> language_models() {
   const ParameterSpec batch{"batch", "1", "sequences at once"};
@@ -370,7 +331,10 @@ std::vector<ModelSpec> language_models() {
         batch,
         {"vocabulary", "30522", "words"},
         {"head", "sentence",
-         "sentence: a vector of the whole; words: one for each token, by the embeddings' table"},
+         "sentence: a vector of the whole; words: one for each token, by the embeddings' table; pretraining: both, "
+         "the sentence's as two classes"},
+        {"masked", "0",
+         "tokens of a sequence whose words are predicted, at positions that are given; 0: all"},
         dropout,
         shapes},
        bert},
@@ -383,6 +347,7 @@ std::vector<ModelSpec> language_models() {
         batch,
         {"vocabulary", "50257", "words"},
         {"kv_heads", "0", "heads of keys and values, each for as many queries; 0: as many as heads"},
+        {"head", "tied", "tied: the words' scores by the embeddings' table, or untied"},
         {"past", "0", "tokens whose keys and values are given"},
         dropout,
         shapes},

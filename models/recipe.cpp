@@ -272,6 +272,13 @@ void Net::output(ValueId value, const std::string& name) {
 
 void Net::classify(ValueId logits, ClassAxis axis) {
   if (recipe_.is("loss", "none")) return output(logits, "logits");
+  const bool classes_last = axis == ClassAxis::Last;
+  std::vector<std::string> symbols{"batch", classes_last ? "sequence" : "height", "width"};
+  symbols.resize(graph_[logits].type.dims.size() - 1);
+  output(cross_entropy(logits, {"loss", "label", symbols}, axis), "loss");
+}
+
+ValueId Net::cross_entropy(ValueId logits, const LossNames& names, ClassAxis axis) {
   if (!recipe_.is("loss", "cross-entropy")) {
     throw Error("parameter loss: '{}' found, none or cross-entropy needed", recipe_.word("loss"));
   }
@@ -279,17 +286,15 @@ void Net::classify(ValueId logits, ClassAxis axis) {
   Dims dims = graph_[logits].type.dims;
   dims.erase(dims.begin() + (classes_last ? std::ssize(dims) - 1 : 1));
   const std::int64_t classes = graph_[logits].type.dims.back();
-  std::vector<std::string> symbols{"batch", classes_last ? "sequence" : "height", "width"};
-  symbols.resize(dims.size());
-  ValueId label = input("label", DataType::Int64, std::move(dims), std::move(symbols));
+  ValueId label = input(names.label, DataType::Int64, std::move(dims), names.symbols);
   if (classes_last) {
-    logits = op("loss/rows", "Reshape", {logits, ints({-1, classes})});
-    label = op("loss/labels", "Reshape", {label, ints({-1})});
+    logits = op(names.loss + "/rows", "Reshape", {logits, ints({-1, classes})});
+    label = op(names.loss + "/labels", "Reshape", {label, ints({-1})});
   }
   // Frameworks compute losses in single precision, whatever the model is in.
   if (recipe_.is("type", "float16"))
-    logits = op("loss/Cast", "Cast", {logits}, {{"to", static_cast<std::int64_t>(DataType::Float)}});
-  output(op("loss", "SoftmaxCrossEntropyLoss", {logits, label}), "loss");
+    logits = op(names.loss + "/Cast", "Cast", {logits}, {{"to", static_cast<std::int64_t>(DataType::Float)}});
+  return op(names.loss, "SoftmaxCrossEntropyLoss", {logits, label});
 }
 
 ValueId Net::linear(const std::string& name, ValueId x, std::int64_t in, std::int64_t out) {

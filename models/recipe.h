@@ -45,6 +45,13 @@ struct BodyDraft {
 /// Where scores have the classes: dimension 1, or the last of a sequence's tokens.
 enum class ClassAxis { One, Last };
 
+/// Of the node of a loss, and of the input with the classes that are right.
+struct LossNames {
+  std::string loss;
+  std::string label;
+  std::vector<std::string> symbols;  ///< of the input, as Net::input takes them
+};
+
 /// The parameter of a model whose inputs name some of their dimensions.
 ParameterSpec shapes_parameter(std::string_view open);
 
@@ -80,6 +87,9 @@ class Net {
   void output(ir::ValueId value, const std::string& name);
   /// Class scores as the output "logits", or with loss=cross-entropy an input "label" and the output "loss".
   void classify(ir::ValueId logits, ClassAxis axis = ClassAxis::One);
+  /// The loss of class scores against an input of this name. Throws podium::Error where the parameter loss is
+  /// not cross-entropy.
+  ir::ValueId cross_entropy(ir::ValueId logits, const LossNames& names, ClassAxis axis);
 
   ir::ValueId linear(const std::string& name, ir::ValueId x, std::int64_t in, std::int64_t out);
   ir::ValueId convolution(const std::string& name, ir::ValueId x, std::int64_t in, std::int64_t out,

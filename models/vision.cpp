@@ -1,36 +1,20 @@
-// Image models: ResNet (He et al. 2015), MobileNetV2 (Sandler et al. 2018), U-Net (Ronneberger et al. 2015).
-// All are made of convolutions with batch normalisation folded in or explicit (conv_norm): residual blocks of
-// two or three, inverted residuals whose middle is depthwise, and a ladder of double convolutions down and up
-// with skips. The head is a global average and a linear layer, U-Net's a convolution per pixel.
+// Image models: ResNet (He et al. 2015), ResNeXt (Xie et al. 2017), MobileNetV2 (Sandler et al. 2018), U-Net
+// (Ronneberger et al. 2015). All are made of convolutions with their normalisation folded in or explicit
+// (conv_norm): residual blocks of two or three, inverted residuals whose middle is depthwise, and a ladder of
+// double convolutions down and up with skips. The head is a global average and a linear layer, U-Net's a
+// convolution per pixel.
 #include <array>
 #include <tuple>
 
 #include "ir/error.h"
 #include "models/families.h"
-#include "models/recipe.h"
+#include "models/images.h"
 
 namespace podium::models {
 namespace {
 
 using ir::DataType;
 using ir::ValueId;
-
-// A convolution as an exporter leaves it: batch normalisation folded in, or as a node of its own.
-ValueId conv_norm(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
-                  std::int64_t kernel, std::int64_t stride = 1, std::int64_t group = 1) {
-  const ValueId y = net.convolution(name, x, in, out, kernel, stride, kernel / 2, group);
-  if (net.recipe().is("norm", "folded")) return y;
-  const std::vector<ValueId> inputs{
-      y, net.filled(name + ".bn.weight", {out}, 1), net.filled(name + ".bn.bias", {out}, 0),
-      net.filled(name + ".bn.running_mean", {out}, 0), net.filled(name + ".bn.running_var", {out}, 1)};
-  const std::string path = name + "/BatchNormalization";
-  if (net.recipe().is("norm", "explicit"))
-    return net.op(path, "BatchNormalization", inputs, {{"epsilon", 1e-5F}});
-  if (!net.recipe().is("norm", "training"))
-    throw Error("parameter norm: '{}' found, folded, explicit or training needed", net.recipe().word("norm"));
-  return net.ops(path, "BatchNormalization", inputs, 3,
-                 {{"epsilon", 1e-5F}, {"training_mode", std::int64_t{1}}})[0];
-}
 
 ValueId relu(Net& net, const std::string& name, ValueId x) { return net.op(name + "/Relu", "Relu", {x}); }
 
@@ -43,36 +27,26 @@ ValueId basic_block(Net& net, const std::string& name, ValueId x, std::int64_t i
   return relu(net, name + "/relu2", net.op(name + "/Add", "Add", {y, skip}));
 }
 
-ValueId bottleneck_block(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
-                         std::int64_t stride) {
-  const std::int64_t middle = out / 4;
+// Whose middle convolution may be in groups.
+ValueId bottleneck(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
+                   std::int64_t stride, std::int64_t middle, std::int64_t group) {
   ValueId y = relu(net, name + "/relu1", conv_norm(net, name + "/conv1", x, in, middle, 1));
-  y = relu(net, name + "/relu2", conv_norm(net, name + "/conv2", y, middle, middle, 3, stride));
+  y = relu(net, name + "/relu2", conv_norm(net, name + "/conv2", y, middle, middle, 3, stride, group));
   y = conv_norm(net, name + "/conv3", y, middle, out, 1);
   const ValueId skip =
       stride == 1 && in == out ? x : conv_norm(net, name + "/downsample", x, in, out, 1, stride);
   return relu(net, name + "/relu3", net.op(name + "/Add", "Add", {y, skip}));
 }
 
-void classify_features(Net& net, ValueId x, std::int64_t features) {
-  x = net.op("avgpool/GlobalAveragePool", "GlobalAveragePool", {x});
-  x = net.op("flatten/Flatten", "Flatten", {x}, {{"axis", std::int64_t{1}}});
-  net.classify(net.linear("fc", x, features, net.recipe().number("classes")));
+ValueId bottleneck_block(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
+                         std::int64_t stride) {
+  return bottleneck(net, name, x, in, out, stride, out / 4, 1);
 }
 
-// Floats, or bytes, which the model brings to the range from 0 to 1.
-ValueId colour_image_input(Net& net) {
-  const std::int64_t size = net.recipe().number("image");
-  const ir::Dims dims{net.recipe().number("batch"), 3, size, size};
-  const std::string& pixels = net.recipe().word("pixels");
-  const std::vector<std::string> symbols{"batch", "", "height", "width"};
-  if (pixels == "float") return net.input("image", DataType::Float, dims, symbols);
-  if (pixels != "byte") throw Error("parameter pixels: '{}' found, float or byte needed", pixels);
-  const bool half = net.recipe().is("type", "float16");
-  const auto type = static_cast<std::int64_t>(half ? DataType::Float16 : DataType::Float);
-  const ValueId bytes = net.input("image", DataType::Uint8, dims, symbols);
-  const ValueId numbers = net.op("cast", "Cast", {bytes}, {{"to", type}});
-  return net.op("scale", "Mul", {numbers, net.scalar(1.0F / 255)});
+// 32 groups of 4 channels in the first layer, of twice as many in each that follows.
+ValueId resnext_block(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out,
+                      std::int64_t stride) {
+  return bottleneck(net, name, x, in, out, stride, out / 2, 32);
 }
 
 using BlockBuilder = ValueId (*)(Net&, const std::string&, ValueId, std::int64_t, std::int64_t, std::int64_t);
@@ -80,7 +54,9 @@ using BlockBuilder = ValueId (*)(Net&, const std::string&, ValueId, std::int64_t
 BuiltModel resnet(const Recipe& recipe, BlockBuilder block, std::array<std::int64_t, 4> blocks,
                   std::int64_t widen) {
   Net net(recipe);
-  ValueId x = relu(net, "relu", conv_norm(net, "conv1", colour_image_input(net), 3, 64, 7, 2));
+  ValueId x =
+      relu(net, "relu",
+           conv_norm(net, "conv1", colour_image_input(net, net.recipe().number("image")), 3, 64, 7, 2));
   x = net.op("maxpool/MaxPool", "MaxPool", {x},
              {{"kernel_shape", ir::IntList{3, 3}},
               {"strides", ir::IntList{2, 2}},
@@ -95,11 +71,12 @@ BuiltModel resnet(const Recipe& recipe, BlockBuilder block, std::array<std::int6
     }
   }
   classify_features(net, x, channels);
-  return net.finish(20);
+  return finish_images(net);
 }
 
 BuiltModel resnet18(const Recipe& recipe) { return resnet(recipe, basic_block, {2, 2, 2, 2}, 1); }
 BuiltModel resnet50(const Recipe& recipe) { return resnet(recipe, bottleneck_block, {3, 4, 6, 3}, 4); }
+BuiltModel resnext101(const Recipe& recipe) { return resnet(recipe, resnext_block, {3, 4, 23, 3}, 4); }
 
 ValueId relu6(Net& net, const std::string& name, ValueId x) {
   return net.op(name + "/Clip", "Clip", {x, net.scalar(0), net.scalar(6)});
@@ -127,8 +104,9 @@ BuiltModel mobilenet_v2(const Recipe& recipe) {
                                           {6, 96, 3, 1},
                                           {6, 160, 3, 2},
                                           {6, 320, 1, 1}}};
-  ValueId x =
-      relu6(net, "features/0/relu", conv_norm(net, "features/0/conv", colour_image_input(net), 3, 32, 3, 2));
+  ValueId x = relu6(
+      net, "features/0/relu",
+      conv_norm(net, "features/0/conv", colour_image_input(net, net.recipe().number("image")), 3, 32, 3, 2));
   std::int64_t channels = 32;
   int index = 1;
   for (const Group& group : kGroups) {
@@ -140,7 +118,7 @@ BuiltModel mobilenet_v2(const Recipe& recipe) {
   }
   x = relu6(net, "features/18/relu", conv_norm(net, "features/18/conv", x, channels, 1280, 1));
   classify_features(net, x, 1280);
-  return net.finish(20);
+  return finish_images(net);
 }
 
 ValueId double_conv(Net& net, const std::string& name, ValueId x, std::int64_t in, std::int64_t out) {
@@ -164,7 +142,7 @@ BuiltModel unet(const Recipe& recipe) {
   }
   std::vector<std::tuple<ValueId, std::int64_t>> skips;
   std::int64_t channels = recipe.number("channels");
-  ValueId x = double_conv(net, "down0", colour_image_input(net), 3, channels);
+  ValueId x = double_conv(net, "down0", colour_image_input(net, net.recipe().number("image")), 3, channels);
   for (std::int64_t i = 1; i <= depth; ++i) {
     skips.emplace_back(x, channels);
     x = net.op(fmt::format("pool{}/MaxPool", i), "MaxPool", {x},
@@ -181,31 +159,28 @@ BuiltModel unet(const Recipe& recipe) {
     channels = skip_channels;
   }
   net.classify(net.convolution("head", x, channels, recipe.number("classes"), 1));
-  return net.finish(20);
+  return finish_images(net);
 }
 
 }  // namespace
 
 std::vector<ModelSpec> vision_models() {
-  const ParameterSpec batch{"batch", "1", "images at once"};
   const ParameterSpec image{"image", "224", "height and width in pixels"};
-  const ParameterSpec pixels{"pixels", "float", "or byte: numbers from 0 to 255"};
-  const ParameterSpec classes{"classes", "1000", "classes to tell apart"};
-  const ParameterSpec norm{
-      "norm", "folded",
-      "batch normalisation folded into the convolutions, explicit, or by the batch's own statistics: training"};
   const ParameterSpec shapes = shapes_parameter("static, or dynamic: batch, height and width are open");
+  const std::vector<ParameterSpec> parameters{kImages, image, kClasses, kNorm, kNormGroups, kPixels, shapes};
   return {
-      {"resnet18", "ResNet-18", {batch, image, classes, norm, pixels, shapes}, resnet18},
-      {"resnet50", "ResNet-50", {batch, image, classes, norm, pixels, shapes}, resnet50},
-      {"mobilenet-v2", "MobileNetV2", {batch, image, classes, norm, pixels, shapes}, mobilenet_v2},
+      {"resnet18", "ResNet-18", parameters, resnet18},
+      {"resnet50", "ResNet-50", parameters, resnet50},
+      {"resnext101", "ResNeXt-101 of 32 x 4 channels", parameters, resnext101},
+      {"mobilenet-v2", "MobileNetV2", parameters, mobilenet_v2},
       {"unet",
        "U-Net, a class for each pixel",
-       {batch,
+       {kImages,
         {"image", "128", "height and width in pixels"},
         {"classes", "2", "classes to tell apart"},
-        norm,
-        pixels,
+        kNorm,
+        kNormGroups,
+        kPixels,
         {"depth", "4", "levels"},
         {"channels", "32", "of the first level"},
         shapes},

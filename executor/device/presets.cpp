@@ -34,7 +34,7 @@ Device mk2() {
   device.tile_memory_bytes = 638976;     // sheet
   device.rung = {6 * kLinkBytes, kHop};  // six links to the partner, two up, two down: sheet
   device.rail = {2 * kLinkBytes, kHop};
-  device.gateway = {12.5e9, 2e-6};    // 100 Gb/s: sheet; latency: guess
+  device.gateway = {1.2e9, 2e-6};  // fit: steps on 2 and 4 racks, of links of 2 x 100 Gb/s; latency: guess
   device.host_load = {7.06e9, 2e-6};  // tool; latency: guess
   device.host_store = {2.93e9, 2e-6};
   device.streaming_load = {4.2e9, 9.3e-6};  // fit; the tool has 3.3 and 3.8 with 32 tiles

@@ -66,7 +66,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"railLatencySeconds", Study, Unused},
     {"linkDomain", Sheet, Sheet},
     {"processorsPerHost", Sheet, Sheet},
-    {"gatewayBytesPerSecond", Sheet, Sheet},
+    {"gatewayBytesPerSecond", Fit, Sheet},
     {"gatewayLatencySeconds", Guess, Guess},
     {"collectiveOverheadSeconds", Fit, Fit},
     {"collectiveMergeBytes", Unused, Framework},

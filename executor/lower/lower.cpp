@@ -111,7 +111,7 @@ auto rewritten(ir::Training training, const ir::Placement& placement, const Stra
   const Facts facts = find_facts(placed, strategy);
 
   note_tiles_that_are_missing(placed, strategy, heard);
-  if (strategy.exchanges == Exchanges::Apart && !facts.updates_in_stages) accumulate_where_made(placed);
+  if (!facts.updates_in_stages) accumulate_where_made(placed, strategy.exchanges);
   give_updates_an_op(placed);
   give_counts_an_op(placed);
   give_variables_their_updates(placed, facts);

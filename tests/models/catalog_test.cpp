@@ -24,7 +24,10 @@ const std::map<std::string, Parameters> kSmall{
     {"phased-matmul", {{"size", "8"}, {"rows", "3"}, {"batch", "2"}}},
     {"resnet18", {{"image", "32"}}},
     {"resnet50", {{"image", "32"}}},
+    {"resnext101", {{"image", "32"}}},
     {"mobilenet-v2", {{"image", "32"}}},
+    {"efficientnet", {{"image", "32"}}},
+    {"vit", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"patch", "8"}, {"image", "16"}}},
     {"unet", {{"image", "16"}, {"depth", "2"}, {"channels", "4"}}},
     {"bert", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
     {"gpt2", {{"layers", "1"}, {"hidden", "16"}, {"heads", "2"}, {"sequence", "4"}, {"vocabulary", "10"}}},
@@ -133,6 +136,64 @@ TEST(Catalog, BertsHeadOfWordsIsTheTableOfItsEmbeddings) {
   EXPECT_THAT(readers, ::testing::ElementsAre("embeddings/word/Gather", "predictions/Transpose"));
   EXPECT_EQ(run(built), (std::vector{ir::Type::tensor(ir::DataType::Float, {1, 4, 10})}));
   EXPECT_THROW(build("bert", {{"head", "word"}}), Error);
+}
+
+TEST(Catalog, BertsPretrainingPredictsMaskedWordsAndWhichSentenceFollows) {
+  Parameters parameters = kSmall.at("bert");
+  parameters["head"] = "pretraining";
+  parameters["masked"] = "2";
+  const auto floats = [](ir::Dims dims) { return ir::Type::tensor(ir::DataType::Float, std::move(dims)); };
+  EXPECT_EQ(run(build("bert", parameters)), (std::vector{floats({1, 2, 10}), floats({1, 2})}));
+  parameters["loss"] = "cross-entropy";
+  const BuiltModel built = build("bert", parameters);
+  std::vector<std::string> inputs;
+  for (const ir::ValueId id : built.graph.inputs) inputs.push_back(built.graph[id].name);
+  EXPECT_THAT(inputs, ::testing::ElementsAre("input_ids", "attention_mask", "token_type_ids",
+                                             "masked_lm_positions", "labels", "next_sentence_label"));
+  EXPECT_EQ(run(built), std::vector{floats({})});
+  parameters["masked"] = "5";
+  EXPECT_THROW(build("bert", parameters), Error);
+}
+
+// Elements of all weights, where numbers are left out.
+std::int64_t weights_of(const std::string& name, Parameters parameters) {
+  parameters["weights"] = "none";
+  std::int64_t count = 0;
+  const BuiltModel built = build(name, parameters);
+  for (const ir::Value& value : built.graph.values) {
+    if (value.data_left_out) count += ir::element_count(value.type.dims);
+  }
+  return count;
+}
+
+TEST(Catalog, HasModelsOfThePublishedSizes) {
+  EXPECT_EQ(weights_of("vit", {}), 86567656);
+  // A bias of each convolution in place of a scale and a bias of its normalisation.
+  EXPECT_EQ(weights_of("efficientnet", {}), 5288548 - 21008);
+  EXPECT_EQ(weights_of("efficientnet", {{"variant", "4"}}), 19341616 - 62600);
+  EXPECT_EQ(weights_of("resnext101", {}), 44177704 - 68928);
+}
+
+TEST(Catalog, TheHeadOfGpt2IsItsTableOrAWeightOfItsOwn) {
+  const Parameters small = kSmall.at("gpt2");
+  Parameters untied = small;
+  untied["head"] = "untied";
+  EXPECT_EQ(weights_of("gpt2", untied), weights_of("gpt2", small) + 16 * 10);
+  EXPECT_THROW(build("gpt2", {{"head", "none"}}), Error);
+}
+
+// In groups as large as divide a block's channels, and normalised by groups.
+TEST(Catalog, EfficientNetTakesGroupsOfChannels) {
+  Parameters parameters = kSmall.at("efficientnet");
+  parameters.insert({{"group_dim", "16"}, {"expand", "4"}, {"norm", "group"}, {"groups", "4"}});
+  const BuiltModel built = build("efficientnet", parameters);
+  for (const ir::Op& op : built.graph.ops) {
+    if (!op.name.ends_with("depthwise/Conv")) continue;
+    EXPECT_EQ(built.graph[op.inputs[1]].type.dims[1], 16) << op.name;
+  }
+  EXPECT_FALSE(run(built).empty());
+  parameters["groups"] = "5";
+  EXPECT_THROW(build("efficientnet", parameters), Error);
 }
 
 bool takes_shapes(const ModelSpec& spec) {

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "executor/device/presets.h"
+#include "executor/schedule/families.h"
 #include "executor/session/check_options.h"
 #include "executor/session/host_arrays.h"
 #include "executor/session/model_weights.h"
@@ -448,19 +449,26 @@ TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorWhereLayersShareThem) {
   EXPECT_THAT(counts.refused, IsEmpty());
 }
 
+// The first and the last stage are one processor's, which adds up where it makes them the gradients of a
+// table that both read.
+bool is_in_a_v(const Setting& setting) {
+  return schedule::family_of(setting.options.pipeline_order).shape == schedule::Shape::V;
+}
+
 TEST(TrainingStrategies, GiveTheWeightsOfOneProcessorInTurns) {
   TrainingCounts counts;
   std::size_t model = 0;
-  for_every_strategy(
-      testing::spreads_in_turns(), training_choices(), false,
-      [&](const Setting& setting, const std::string& name) {
-        for (ir::DataType precision : {ir::DataType::Float, ir::DataType::Float16}) {
-          if (precision == ir::DataType::Float16 && setting.reorders) continue;
-          expect_right(
-              {.model = model++ % trained_models().size(), .setting = setting, .precision = precision}, name,
-              counts);
-        }
-      });
+  for_every_strategy(testing::spreads_in_turns(), training_choices(), false,
+                     [&](const Setting& setting, const std::string& name) {
+                       for (ir::DataType precision : {ir::DataType::Float, ir::DataType::Float16}) {
+                         if (precision == ir::DataType::Float16 && setting.reorders) continue;
+                         TrainingCase of{.model = model++ % trained_models().size(),
+                                         .setting = setting,
+                                         .precision = precision};
+                         if (of.model == kGpt2 && is_in_a_v(setting)) of.setting.reorders = true;
+                         expect_right(of, name, counts);
+                       }
+                     });
   counts.say("schedules");
   EXPECT_EQ(counts.equal, 921);
   EXPECT_EQ(counts.illegal.size(), 2U);  // of two copies, a running mean

@@ -35,18 +35,29 @@ struct Summand {
   ValueId value;   ///< in front of the cast
 };
 
+// Where a summand is made.
+struct Site {
+  int processor;
+  int stage;
+
+  auto operator<=>(const Site&) const = default;
+};
+
+Site site_of(const OpPlacement& place) { return {place.processor, place.stage}; }
+
 // What is added to an accumulator.
 struct Added {
   OpId add;
   std::vector<OpId> casts = {};  ///< behind the sum
   OpId sum = {};
-  std::map<int, std::vector<Summand>> far = {};  ///< by the processor that makes them, if another one
+  std::map<Site, std::vector<Summand>> far = {};  ///< by where they are made, if elsewhere
 };
 
 class LocalSums {
  public:
-  explicit LocalSums(PlacedGraph& placed)
+  LocalSums(PlacedGraph& placed, Exchanges exchanges)
       : placed_(placed),
+        exchanges_(exchanges),
         graph_(placed.graph()),
         makers_(producers(graph_)),
         uses_(use_counts(graph_)),
@@ -99,17 +110,19 @@ class LocalSums {
     if (!found.sum.valid() || placed_.is_outer(found.sum)) return std::nullopt;
     const Op& sum = graph_[found.sum];
     if (!sum.is("Sum") && !sum.is("Add")) return std::nullopt;
-    const int here = placed_[found.add].processor;
+    const Site here = site_of(placed_[found.add]);
     for (ValueId id : sum.inputs) {
       // What only stretches over the others is no gradient of its own.
       if (graph_[id].type != graph_[sum.outputs[0]].type) return std::nullopt;
       const Summand summand = summand_of(id);
       if (!makers_[summand.value].valid()) return std::nullopt;
-      const int made_on = placed_.place_of(makers_[summand.value], summand.value).processor;
-      if (made_on != here) found.far[made_on].push_back(summand);
+      const Site made_at = site_of(placed_.place_of(makers_[summand.value], summand.value));
+      if (made_at == here) continue;
+      if (exchanges_ == Exchanges::Apart || made_at.processor == here.processor)
+        found.far[made_at].push_back(summand);
     }
     std::size_t apart = 0;
-    for (const auto& [processor, summands] : found.far) apart += summands.size();
+    for (const auto& [site, summands] : found.far) apart += summands.size();
     if (apart == 0 || apart == sum.inputs.size()) return std::nullopt;
     return found;
   }
@@ -124,7 +137,7 @@ class LocalSums {
     const ir::Type type = graph_[accumulator].type;
     const OpPlacement at_update = in_context(placed_[added.add], ir::Context::Update);
     ValueId total = accumulator;
-    for (const auto& [processor, summands] : added.far) {
+    for (const auto& [site, summands] : added.far) {
       const ValueId last = summands.back().value;
       const OpPlacement place = placed_.place_of(makers_[last], last);
       const ValueId own = add_variable(accumulator);
@@ -203,6 +216,7 @@ class LocalSums {
   }
 
   PlacedGraph& placed_;
+  const Exchanges exchanges_;
   Graph& graph_;
   const IdMap<ValueId, OpId> makers_;
   const IdMap<ValueId, int> uses_;
@@ -217,6 +231,6 @@ class LocalSums {
 
 }  // namespace
 
-void accumulate_where_made(PlacedGraph& placed) { LocalSums(placed).add(); }
+void accumulate_where_made(PlacedGraph& placed, Exchanges exchanges) { LocalSums(placed, exchanges).add(); }
 
 }  // namespace podium::lower

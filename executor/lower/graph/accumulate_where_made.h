@@ -2,6 +2,7 @@
 #pragma once
 
 #include "executor/lower/placed/placed_graph.h"
+#include "executor/strategy.h"
 
 namespace podium::lower {
 
@@ -10,6 +11,10 @@ namespace podium::lower {
 /// out the tokens, each processor adds its own to an accumulator of its own, which is zero before the first.
 /// Updates read the sum of all, the one that was there in front. So gradients go to another processor once
 /// per update, not with each micro-batch; they add up in another order than on one processor.
-void accumulate_where_made(PlacedGraph& placed);
+///
+/// Where exchanges are part of the supersteps of all processors they go together, as on one processor, but
+/// for those that other stages of the accumulator's processor make: each of them would wait there for as many
+/// micro-batches as are under way.
+void accumulate_where_made(PlacedGraph& placed, Exchanges exchanges);
 
 }  // namespace podium::lower

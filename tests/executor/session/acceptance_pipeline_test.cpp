@@ -192,7 +192,8 @@ TEST(PipelinedInference, ComesBackToAProcessor) {
   EXPECT_TRUE(ir::identical(infer(there_and_back("float", true), pipeline_of(2, 4), inputs), one));
 }
 
-TEST(PipelinedTraining, WithAccumulationComesBackToAProcessorWithTheNumbersOfOne) {
+// Both stages of the processor add up what they make of the weight's gradient: in another order than one.
+TEST(PipelinedTraining, WithAccumulationComesBackToAProcessorWithTheSumsOfOne) {
   std::mt19937 random(3);
   const ir::Tensor floats = random_tensor(random, {5, 2, 2}, 0, 9);
   const std::map<std::string, ir::Datum> inputs{{"float", floats},
@@ -203,7 +204,7 @@ TEST(PipelinedTraining, WithAccumulationComesBackToAProcessorWithTheNumbersOfOne
         train(there_and_back(type, false), training_with({.accumulation_factor = 5}, 0.1), {{x}});
     const Trained two = train(there_and_back(type, true), training_with(pipeline_of(2, 1, 5), 0.1), {{x}});
     EXPECT_TRUE(ir::identical(two.outputs.at("loss"), one.outputs.at("loss"))) << type;
-    EXPECT_TRUE(ir::identical(two.weights.at("w"), one.weights.at("w"))) << type;
+    EXPECT_LT(distance(two.weights.at("w"), one.weights.at("w")), 1e-5) << type;
     EXPECT_GT(distance(one.weights.at("w"), tensor<float>({2, 2}, {0.1F, 0.7F, 0.4F, 0.9F})), 0.1) << type;
   }
 }

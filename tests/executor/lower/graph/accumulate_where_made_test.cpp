@@ -9,14 +9,15 @@
 namespace podium::lower {
 namespace {
 
-// A weight that both stages read; `added` is what their gradients, a of ipu 0 and b of ipu 1, add.
-PlacedGraph tied(const std::string& added) {
+// A weight that both stages read; `added` is what their gradients, a of ipu 0 and b of another, add.
+PlacedGraph tied(const std::string& added, int other = 1) {
   return testing::placed_graph(
       {.graph = testing::graph_of(
            R"(g (float[2] x, float[2] w, float[2] sum) => (float[2] sum_next, float[2] w_next,
                                                             float[2] zero_next) {
     a = Mul (x, w)
-    b = Mul <__ipu_number = 1, __pipeline_stage = 1> (a, w)
+    b = Mul <__ipu_number = )" +
+           std::to_string(other) + R"(, __pipeline_stage = 1> (a, w)
     )" + added +
            R"(
     w_next = Sub <__execution_context = 1> (w, sum)
@@ -29,13 +30,13 @@ PlacedGraph tied(const std::string& added) {
 
 std::string rewritten(const std::string& added) {
   PlacedGraph placed = tied(added);
-  accumulate_where_made(placed);
+  accumulate_where_made(placed, Exchanges::Apart);
   return testing::ops_of(placed);
 }
 
 TEST(AccumulateWhereMade, GivesAnotherStageAnAccumulatorOfItsOwn) {
   PlacedGraph placed = tied("both = Sum (a, b) sum_next = Add (sum, both)");
-  accumulate_where_made(placed);
+  accumulate_where_made(placed, Exchanges::Apart);
   EXPECT_EQ(testing::ops_of(placed),
             "a = Mul(x, w)  # float[2]\n"
             "b = Mul(a, w)  # float[2]  @ ipu 1 stage 1\n"
@@ -49,6 +50,23 @@ TEST(AccumulateWhereMade, GivesAnotherStageAnAccumulatorOfItsOwn) {
             "output sum_next, w_next, zero_next, sum:0:2, sum:0:5\n");
   EXPECT_EQ(placed.training.variables.size(), 3U);
   EXPECT_EQ(placed.training.updates.size(), 5U);
+}
+
+TEST(AccumulateWhereMade, LeavesOtherProcessorsWhereExchangesAreOfAllTogether) {
+  PlacedGraph placed = tied("both = Sum (a, b) sum_next = Add (sum, both)");
+  accumulate_where_made(placed, Exchanges::Together);
+  EXPECT_THAT(testing::ops_of(placed), ::testing::HasSubstr("both = Sum(a, b)"));
+}
+
+// What an earlier stage of the processor makes would wait for as many micro-batches as are under way.
+TEST(AccumulateWhereMade, GivesAnotherStageOfTheProcessorAnAccumulatorWhateverExchangesAre) {
+  for (const Exchanges exchanges : {Exchanges::Together, Exchanges::Apart}) {
+    PlacedGraph placed = tied("both = Sum (a, b) sum_next = Add (sum, both)", 0);
+    accumulate_where_made(placed, exchanges);
+    EXPECT_THAT(testing::ops_of(placed),
+                ::testing::HasSubstr("sum:0:2 = Add(sum:0, b)  # float[2]  @ stage 1\n"
+                                     "sum_next = Add(sum, a)  # float[2]\n"));
+  }
 }
 
 // Halves are added as singles and rounded once, then again what the accumulator is of.
