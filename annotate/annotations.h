@@ -39,10 +39,11 @@ inline constexpr auto kPlacementAnnotations = std::to_array<ir::AttributeName>(
 
 /// Those that a rule can set, of products too (semantics, section 2.3).
 inline constexpr auto kRuleAnnotations = [] {
-  std::array<ir::AttributeName, kPlacementAnnotations.size() + 2> all;
+  std::array<ir::AttributeName, kPlacementAnnotations.size() + 3> all;
   std::copy(kPlacementAnnotations.begin(), kPlacementAnnotations.end(), all.begin());
   all[kPlacementAnnotations.size()] = ir::kPartialsType;
   all[kPlacementAnnotations.size() + 1] = ir::kAvailableMemory;
+  all[kPlacementAnnotations.size() + 2] = ir::kOperandsType;
   return all;
 }();
 

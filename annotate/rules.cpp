@@ -13,6 +13,7 @@
 #include "annotate/match.h"
 #include "ir/nearest.h"
 #include "ir/nesting.h"
+#include "ir/passes/round_operands.h"
 
 namespace podium::annotate {
 namespace {
@@ -65,6 +66,10 @@ ir::AttributeValue partials(const Json& value) {
   return std::string(is_second(value, "float", "half") ? "half" : "float");
 }
 
+ir::AttributeValue operands(const Json& value) {
+  return std::string(is_second(value, ir::kAsStored, ir::kMxFp8) ? ir::kMxFp8 : ir::kAsStored);
+}
+
 ir::AttributeValue share_of_memory(const Json& value) {
   if (!value.is_number() || value.get<float>() <= 0 || value.get<float>() > 1)
     throw refuse(value, "a share above 0 and at most 1");
@@ -85,6 +90,7 @@ constexpr std::array kKeys{Key{"ipu", kVirtualGraph, whole_number},
                            Key{"location", kOutputLocation, location},
                            Key{"priority", kPriority, priority},
                            Key{"partials", ir::kPartialsType, partials},
+                           Key{"operands", ir::kOperandsType, operands},
                            Key{"availableMemory", ir::kAvailableMemory, share_of_memory}};
 
 int stages(const Json& value) {

@@ -19,7 +19,8 @@ struct Rule {
 ///   [{"match": "encoder/*", "ipu": 0, "stage": 0}, {"match": "type:Softmax", "recompute": true}]
 /// ipu, stage, phase: whole numbers; recompute: true, or false for a checkpoint; tiles: "Compute" or "IO";
 /// location (of the outputs while nothing uses them): "OnChip" or "OffChip"; priority: a number; of products
-/// partials: "half" or "float", and availableMemory: a share of a tile's memory. stages: a whole number N of
+/// partials: "half" or "float", operands: "mxfp8", blocks of 8 bits, or "float", as they are stored, and
+/// availableMemory: a share of a tile's memory. stages: a whole number N of
 /// at least 1; the layers that the pattern names, each the nodes whose names agree up to the first '/' behind
 /// the pattern's first wildcard, are shared out in order, as many for each of N stages as for any other or
 /// one less; stage and processor of the other nodes are those of the last layer before them, 0 before the

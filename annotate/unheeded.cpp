@@ -35,24 +35,12 @@ constexpr std::array kWithoutEffect = std::to_array<AnnotationWithoutEffect>({
     {"__replicatedTensorSharding", "locations of tensors say what is sharded"},
 });
 
-constexpr std::array<std::string_view, 18> kWithEffect{kVirtualGraph,
-                                                       kPipelineStage,
-                                                       kExecutionPhase,
-                                                       kPlainVirtualGraph,
-                                                       kPlainPipelineStage,
-                                                       kPlainExecutionPhase,
-                                                       kExecutionContext,
-                                                       kTileSet,
-                                                       kRecompute,
-                                                       kOutputLocation,
-                                                       kPriority,
-                                                       ir::kPartialsType,
-                                                       ir::kAvailableMemory,
-                                                       ir::kOutputType,
-                                                       ir::kSerializeMode,
-                                                       ir::kSerializeFactor,
-                                                       ir::kSerializePrecision,
-                                                       ir::kOutline};
+constexpr std::array<std::string_view, 19> kWithEffect{
+    kVirtualGraph,        kPipelineStage,          kExecutionPhase,   kPlainVirtualGraph,
+    kPlainPipelineStage,  kPlainExecutionPhase,    kExecutionContext, kTileSet,
+    kRecompute,           kOutputLocation,         kPriority,         ir::kPartialsType,
+    ir::kAvailableMemory, ir::kOperandsType,       ir::kOutputType,   ir::kSerializeMode,
+    ir::kSerializeFactor, ir::kSerializePrecision, ir::kOutline};
 
 constexpr std::array<std::string_view, 5> kMetadataWithEffect{
     kTileSet, "__exchange_strategy", "__replicated_stream_mode", "__comm_group_type", "__comm_group_size"};
@@ -97,6 +85,9 @@ std::string why_not(const ir::Op& op, std::string_view name, const Request& requ
     return use == Use::Training ? "" : "nothing is trained";
   if (name == ir::kPartialsType || name == ir::kAvailableMemory)
     return is_product(op) ? "" : fmt::format("{} is no product", op.spec->name);
+  if (name == ir::kOperandsType) {
+    return op.is("MatMul") || op.is("Gemm") ? "" : fmt::format("{} is no MatMul or Gemm", op.spec->name);
+  }
   constexpr std::array<std::string_view, 4> kOfMatMul{ir::kOutputType, ir::kSerializeMode,
                                                       ir::kSerializeFactor, ir::kSerializePrecision};
   if (std::ranges::count(kOfMatMul, name) > 0)

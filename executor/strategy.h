@@ -95,6 +95,10 @@ struct LossScaling {
 /// In how many bits products of 16-bit operands add up, where their nodes do not say (`__partials_type`).
 enum class Partials : std::uint8_t { Float, Half };
 
+/// In what products by weights take their operands, where their nodes do not say (`__operands_type`): as they
+/// are stored, or in blocks of 8 bits (ir/passes/round_operands.h).
+enum class Operands : std::uint8_t { AsStored, MxFp8 };
+
 /// How products are planned: their cost, never their numbers.
 struct ProductPlanning {
   Partials partials = Partials::Float;
@@ -185,6 +189,7 @@ struct Strategy {
   std::map<std::string, Anchor> anchors = {};  ///< by output; one that is not here comes back in full
   bool constant_weights = true;
   std::vector<std::string> updatable_buffers = {};  ///< inference: weights that can be set all the same
+  Operands operands = Operands::AsStored;
   ProductPlanning matmuls = {};  ///< products of matrices and attention; recurrent cells by their partials
   ProductPlanning convolutions = {};  ///< and the gradients of their weights
   ProductPlanning recurrent = {};

@@ -12,6 +12,9 @@ inline constexpr AttributeName kTileSet = "__tile_set";
 inline constexpr AttributeName kPartialsType = "__partials_type";
 /// The share of a tile's memory that the plan of a product may take.
 inline constexpr AttributeName kAvailableMemory = "__available_memory";
+/// In what products of matrices take their operands: as they are stored, or in blocks of 8 bits
+/// (ir/passes/round_operands.h).
+inline constexpr AttributeName kOperandsType = "__operands_type";
 inline constexpr AttributeName kOutputType = "__output_type";
 inline constexpr AttributeName kSerializeMode = "__serialize_matmul_mode";
 inline constexpr AttributeName kSerializeFactor = "__serialize_matmul_factor";

@@ -87,6 +87,8 @@ ValueId bert_pooled(Net& net, ValueId x, const Transformer& sizes) {
 
 // The pooled first token, and with a loss two classes of it.
 void bert_sentence_head(Net& net, ValueId x, const Transformer& sizes) {
+  if (net.recipe().count("masked") != 0)
+    throw Error("parameter masked: no effect with head=sentence, head=words or pretraining needed");
   const ValueId pooled = bert_pooled(net, x, sizes);
   if (!net.recipe().is("loss", "none"))
     return net.classify(net.linear("classifier", pooled, sizes.hidden, 2));

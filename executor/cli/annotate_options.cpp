@@ -104,7 +104,7 @@ std::vector<FlagRow> annotate_flags() {
       {"from", kAnnotate, "Rules",
        "FILE.json with a list of rules; --stage, --ipu and --phase win over it. A rule: {\"match\": PATTERN, "
        "\"ipu\": N, \"stage\": N, \"stages\": N (the layers that the pattern names, shared out evenly), \"phase\": N, \"recompute\": true, \"tiles\": \"IO\", \"location\": "
-       "\"OffChip\", \"priority\": X, \"partials\": \"half\", \"availableMemory\": X}",
+       "\"OffChip\", \"priority\": X, \"partials\": \"half\", \"operands\": \"mxfp8\", \"availableMemory\": X}",
        Takes::Value, set_text(&AnnotateOptions::rules_file)},
       {"clear", kAnnotate, "Rules", "first remove all annotations of placement and all device configurations",
        Takes::Nothing, set(&AnnotateOptions::clear)},

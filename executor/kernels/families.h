@@ -36,6 +36,7 @@ std::span<const KernelSpec> attention_kernels();
 std::span<const KernelSpec> control_kernels();
 std::span<const KernelSpec> signal_kernels();
 std::span<const KernelSpec> training_kernels();
+std::span<const KernelSpec> block_rounding_kernels();
 std::span<const KernelSpec> ml_preprocess_kernels();
 std::span<const KernelSpec> ml_linear_kernels();
 std::span<const KernelSpec> ml_tree_kernels();

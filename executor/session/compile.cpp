@@ -15,6 +15,7 @@
 #include "ir/gradients/expand_gradients.h"
 #include "ir/passes/follow_annotations.h"
 #include "ir/passes/make_training.h"
+#include "ir/passes/round_operands.h"
 #include "ir/shell_word.h"
 
 namespace podium {
@@ -189,6 +190,20 @@ void optimize(ir::Training& forward) {
   const ir::InferOptions options{.evaluate = kernels::evaluate};
   ir::expand_gradients(forward.graph, options);
   ir::optimize(forward, options);
+}
+
+void ask_for_operands(ir::Training& forward, const Strategy& strategy) {
+  if (strategy.operands == Operands::AsStored) return;
+  std::set<ir::ValueId> weights;
+  for (const ir::Variable& variable : forward.variables) {
+    if (variable.kind == ir::VariableKind::Weight) weights.insert(variable.value);
+  }
+  ir::ask_for_narrow_operands(forward.graph, weights);
+}
+
+void narrow_operands(ir::Training& forward, const Strategy& strategy) {
+  ask_for_operands(forward, strategy);
+  if (ir::round_operands(forward.graph)) optimize(forward);
 }
 
 void follow_annotations(ir::Training& forward, const Strategy& strategy) {

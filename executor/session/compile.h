@@ -59,6 +59,11 @@ void optimize(ir::Training& forward);
 
 /// Rewrites ops of an optimized graph as their annotations and the options ask.
 void follow_annotations(ir::Training& forward, const Strategy& strategy);
+/// Of a graph that is not trained: operands in 8 bits for the products that annotations or the strategy ask
+/// for (ir/passes/round_operands.h).
+void narrow_operands(ir::Training& forward, const Strategy& strategy);
+/// What the strategy asks for of the products of a graph that is yet to be differentiated.
+void ask_for_operands(ir::Training& forward, const Strategy& strategy);
 
 /// A graph to which no op is added any more, so that its placement stays true.
 struct Placed {

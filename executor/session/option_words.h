@@ -94,6 +94,9 @@ template <>
 inline constexpr auto kWords<Partials> = std::to_array<Word<Partials>>({{"float", Partials::Float},
                                                                         {"half", Partials::Half}});
 template <>
+inline constexpr auto kWords<Operands> = std::to_array<Word<Operands>>(
+    {{"float", Operands::AsStored, "float"}, {"mxfp8", Operands::MxFp8, "mxfp8"}});
+template <>
 inline constexpr auto kWords<ir::ExchangeStrategy> = std::to_array<Word<ir::ExchangeStrategy>>(
     {{"JustInTime", ir::ExchangeStrategy::JustInTime, "none"},
      {"OverlapInnerLoop", ir::ExchangeStrategy::OverlapInnerLoop, "inner"},

@@ -129,6 +129,7 @@ InferenceSession::InferenceSession(importer::Model model, const SessionOptions& 
   if (!options.optimized || exchanges) optimize(forward);
   state_->ids = count_ids(forward.graph);
   follow_annotations(forward, checked.strategy);
+  narrow_operands(forward, checked.strategy);
   Placed placed = place(std::move(forward), model.info, std::move(sharding), checked);
   state_->watched = std::move(placed.watched);
   state_->compiled = compile(std::move(placed), weights, checked);

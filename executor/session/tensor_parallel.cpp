@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "annotate/annotations.h"
+#include "annotate/rounded_weights.h"
 #include "annotate/tensor_parallel.h"
 #include "executor/session/sized_graph.h"
 #include "executor/session/tensor_cuts.h"
@@ -294,8 +295,9 @@ Machine of_devices(Machine machine) {
   return machine;
 }
 
-annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::ShardingPlan& plan,
+annotate::Partitioned cut_over_devices(ir::Training& training, annotate::ShardingPlan plan,
                                        CheckedOptions& checked) {
+  annotate::say_of_rounded_weights(training, plan);
   check_processors(checked.strategy, std::int64_t{plan.placement.processors} * plan.devices, checked.device);
   note_bodies(training.graph, checked.notes);
   annotate::Partitioned made = annotate::partition(training, plan);

@@ -45,7 +45,7 @@ Machine of_devices(Machine machine);
 /// Cuts an optimized graph over the groups of a plan that has its placement, and optimizes it once more. What
 /// is left is all but the training. A note says what moves between devices. Error for more devices than the
 /// machine has.
-annotate::Partitioned cut_over_devices(ir::Training& training, const annotate::ShardingPlan& plan,
+annotate::Partitioned cut_over_devices(ir::Training& training, annotate::ShardingPlan plan,
                                        CheckedOptions& checked);
 
 }  // namespace podium

@@ -22,6 +22,7 @@
 #include "ir/optimizer_spec.h"
 #include "ir/passes/drop_in_training.h"
 #include "ir/passes/number_random_ops.h"
+#include "ir/passes/round_operands.h"
 
 namespace podium {
 namespace {
@@ -183,6 +184,7 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
     slice = lower::split_to_train(forward.graph, forward.variables, strategy);
     forward.graph = slice->graph;
   }
+  ask_for_operands(forward, strategy);
   ir::Differentiated made = ir::append_derivatives(forward.graph, request);
   const Machine machine{strategy, checked.device};
   const Machine groups = of_groups(machine, trainable.sharding);
@@ -198,6 +200,7 @@ Placed make_trained(Trainable trainable, CheckedOptions& checked) {
   check_overrides(trainable.added, training.graph);
   lower::add_anchors(training.graph, strategy);
   if (slice) ir::set_slices(training, *slice, request.contributions.slices);
+  ir::round_operands(training.graph);
   ir::optimize(training, {.evaluate = kernels::evaluate});
   plan_products(training.graph, strategy);
   std::optional<Watched> watched;

@@ -20,6 +20,7 @@
 #include "ir/late_tensor.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/conv_algorithm.h"
+#include "ir/passes/round_operands.h"
 #include "ir/work.h"
 
 namespace podium::sim {
@@ -87,7 +88,8 @@ bool packs_weights(const TypedOp& op) {
 
 // The type that units multiply.
 ir::DataType multiplied_type(const TypedOp& op, const Device& device) {
-  return multiplies_bytes(op.op, device) ? ir::DataType::Int8 : op.element(0);
+  if (multiplies_bytes(op.op, device)) return ir::DataType::Int8;
+  return has_narrow_operands(op.op, device) ? ir::DataType::Float8E4M3FN : op.element(0);
 }
 
 double weights_share(const TypedOp& op) {
@@ -105,6 +107,11 @@ bool is_convolution_in_training(const TypedOp& op) {
 }
 
 bool is_host(const Device& device) { return device.kind == device::ProcessorKind::Cpu; }
+
+// This machine's engine rounds operands and multiplies them in floats.
+bool is_faster_at_8_bits(const Device& device) {
+  return !is_host(device) && device.matrix.quarter > device.matrix.half_half;
+}
 
 // By what algorithm the host computes a convolution or one of its gradients. Images: windows of one element
 // in training, whose images lie as ONNX has them.
@@ -449,6 +456,9 @@ OpCost plain_cost(const TypedOp& op, const Device& device, int tiles) {
   const bool stays = op.op.spec->category == ir::Category::Elementwise;
   if (counted.flop == 0 && !stays) return moving_cost(op, counted.bytes, device, tiles);
   VectorWork work{.bytes = counted.bytes, .flop = counted.flop, .element_bytes = element_bytes(op)};
+  // Numbers are stored as they are rounded to.
+  if (op.op.is("RoundToBlocks", "podium") && is_faster_at_8_bits(device))
+    work.bytes -= bytes_of(op.output(0)) - static_cast<double>(op.output(0).element_count());
   const bool has_rank = !op.input_types.empty() && op.input(0).is_tensor() && op.input(0).has_rank;
   if (has_rank && !device.synchronous) work.bytes += (operand_reads(op, device) - 1) * bytes_of(op.input(0));
   if (has_rank && op.op.spec->category == ir::Category::Normalizing)
@@ -531,6 +541,11 @@ OpCost operator*(OpCost cost, double times) {
 bool multiplies_bytes(const ir::Op& op, const Device& device) {
   return !device.synchronous && device.matrix.quarter > device.matrix.single &&
          ir::attribute_if<std::int64_t>(op, ir::kMultipliesBytes) != nullptr;
+}
+
+bool has_narrow_operands(const ir::Op& op, const Device& device) {
+  const auto* told = ir::attribute_if<std::string>(op, ir::kOperandsType);
+  return told != nullptr && *told == ir::kMxFp8 && is_faster_at_8_bits(device);
 }
 
 OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {

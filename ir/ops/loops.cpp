@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "ir/ops/attention.h"
+#include "ir/ops/block_rounding.h"
 #include "ir/ops/einsum_equation.h"
 #include "ir/ops/loop_list.h"
 
@@ -452,6 +453,20 @@ std::vector<Loop> rotary_loops(const TypedOp& op) {
   return loops.take();
 }
 
+// Whole blocks along the axis that has them, where it has no other.
+std::vector<Loop> block_rounding_loops(const TypedOp& op) {
+  LoopList loops(op);
+  const Dims& dims = op.input(0).dims;
+  for (int axis = 0; axis < std::ssize(dims); ++axis) {
+    const std::int64_t inner = axis == op.get_int("axis") ? kRoundedBlock : 1;
+    if (dims[axis] % inner != 0) continue;
+    Loop loop = loops.make(dims[axis] / inner);
+    loop.inputs[0] = loop.outputs[0] = {.axis = axis, .inner = inner};
+    loops.add(std::move(loop));
+  }
+  return loops.take();
+}
+
 const LoopRules& rules() {
   static const LoopRules kRules = {
       {"MatMul", matrix_product_loops},
@@ -481,6 +496,7 @@ const LoopRules& rules() {
       {"Concat", concat_loops},
       {"Slice", slice_loops},
       {"Pad", pad_loops},
+      {"RoundToBlocks", block_rounding_loops},
       {"QuantizeLinear", quantized_loops},
       {"DequantizeLinear", quantized_loops},
       {"SoftmaxCrossEntropyLoss", class_loss_loops},

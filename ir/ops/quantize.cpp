@@ -1,4 +1,5 @@
-// From real numbers to few-bit ones with a scale, and back.
+// From real numbers to few-bit ones with a scale, and back: one scale of a tensor, of each slice of an axis,
+// or of each block along it. What products in 8 bits read is rounded so and stays in the type that it has.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
 
@@ -95,6 +96,22 @@ bool quantize_samples(const SampledOp& op) {
 
 }  // namespace
 
+// What is left of numbers of 8 bits (float8e4m3fn) that share a power of two, 32 along an axis each: the
+// microscaling format MXFP8 (Open Compute Project 2023). The graph of a model gets it when products are to
+// have such operands.
+OpSpec round_to_blocks() {
+  return {.name = "RoundToBlocks",
+          .domain = "podium",
+          .inputs = {{"X"}},
+          .outputs = {{"Y"}},
+          .types = {{'T', kFloats}},
+          .attributes = {must_have("axis", AttributeKind::Int)},
+          .infer = same_as_input,
+          .work = work_per_element<3>,
+          .no_samples = "its blocks may lie across samples",
+          .no_gradient = "products get it behind their gradients"};
+}
+
 std::span<const OpSpec> quantize_ops() {
   constexpr TypeSet kScale = kReal | TypeSet{DataType::Float8E8M0};
   static const std::vector<OpSpec> kRows = family(
@@ -134,6 +151,7 @@ std::span<const OpSpec> quantize_ops() {
            .infer = infer_dynamic,
            .work = work_per_element<5>,
            .no_samples = kOfWholeBatch},
+          round_to_blocks(),
       });
   return kRows;
 }

@@ -41,7 +41,7 @@ void inherit_placement(const Op& forward, Op& grown, const WayBack& way) {
     set_attribute(grown, kVirtualGraph, *processor);
   }
   if (const AttributeValue* tiles = find_attribute(forward, kTileSet)) set_attribute(grown, kTileSet, *tiles);
-  for (std::string_view plan : {kPartialsType, kAvailableMemory}) {
+  for (std::string_view plan : {kPartialsType, kAvailableMemory, kOperandsType}) {
     if (const AttributeValue* told = find_attribute(forward, plan)) set_attribute(grown, plan, *told);
   }
   const auto stage = stage_of(forward);

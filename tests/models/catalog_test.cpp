@@ -153,6 +153,7 @@ TEST(Catalog, BertsPretrainingPredictsMaskedWordsAndWhichSentenceFollows) {
   EXPECT_EQ(run(built), std::vector{floats({})});
   parameters["masked"] = "5";
   EXPECT_THROW(build("bert", parameters), Error);
+  EXPECT_THROW(build("bert", {{"masked", "2"}}), Error);  // of the vector of the whole
 }
 
 // Elements of all weights, where numbers are left out.

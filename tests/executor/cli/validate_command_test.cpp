@@ -55,6 +55,7 @@ TEST(Validate, PredictsPublishedFigures) {
       {"best products", 0.1},
       {"inference of BERT-base", 0.11},
       {"training in shards", 0.08},
+      {"training in 8 bits on H100 by NeMo", 0.12},
       {"training steps on a node", 0.12},
       {"training steps on 8 nodes", 0.1},
       {"tensor parallel on a node", 0.2},

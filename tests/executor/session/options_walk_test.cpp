@@ -307,6 +307,7 @@ void add_plain(Walks& walks) {
       "Running");
   add("syntheticDataMode", inference(), json::object(), "Zeros");
   add("partialsTypeMatMuls", product(), json::object(), "half");
+  add("operandsTypeMatMuls", training(), json::object(), "mxfp8");
   add("matmulOptions.partialsType", product(), json::object(), "half");
   add("matmulOptions.availableMemoryProportion", product(), json::object(), 0.0002);
   add("convolutionOptions.partialsType", convolution(), json::object(), "half");
@@ -597,6 +598,7 @@ std::map<std::string, WalkedAnnotation> walks_of_annotations() {
   walks["__schedule_priority"] = {branches("", ""), branches("", "<__schedule_priority = 2.0>"),
                                   json::object()};
   walks["__partials_type"] = {product(), product("<__partials_type = \"half\">"), json::object()};
+  walks["__operands_type"] = {product(), product("<__operands_type = \"mxfp8\">"), json::object()};
   walks["__available_memory"] = {product(), product("<__available_memory = 0.0002>"), json::object()};
   walks["__output_type"] = {
       {"agraph (float16[4,4] x, float16[4,4] w) => (float16[4,4] y) { y = MatMul(x, w) }"},

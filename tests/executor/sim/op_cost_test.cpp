@@ -54,6 +54,25 @@ TEST(OpCost, OfElementwiseCountsLoadsOperationsAndStores) {
   EXPECT_DOUBLE_EQ(cost.matrix_flop, 0);
 }
 
+// Where units multiply 8 bits twice as fast. Rounded numbers are stored in them.
+TEST(OpCost, OfOperandsIn8BitsIsThatOfUnitsFor8Bits) {
+  const std::string product = "g (float16[8192, 8192] a, float16[8192, 8192] b) => (float16[8192, 8192] y)";
+  const std::string narrow = product + "{ y = MatMul <__operands_type = \"mxfp8\"> (a, b) }";
+  const std::string wide = product + "{ y = MatMul (a, b) }";
+  const auto ratio = [&](const char* device) {
+    return cost_of(narrow, preset(device)).seconds / cost_of(wide, preset(device)).seconds;
+  };
+  EXPECT_LT(ratio("h100"), 0.6);
+  EXPECT_GT(ratio("h100"), 0.5);
+  EXPECT_DOUBLE_EQ(ratio("ipu-m2000"), 1);
+  ir::Graph graph = graph_of("g (float16[8192, 8192] a) => (float16[8192, 8192] y) { y = Neg (a) }");
+  const Device& h100 = preset("h100");
+  const auto seconds = [&] { return op_cost(ir::TypedOp(graph, graph.ops[0]), h100, h100.tiles).seconds; };
+  const double copied = seconds();
+  graph.ops[0].spec = ir::find_op("podium", "RoundToBlocks");
+  EXPECT_NEAR(seconds() / copied, 0.75, 0.02);
+}
+
 TEST(OpCost, OfABroadcastBringsTheSmallOperandToEveryTile) {
   const OpCost cost =
       cost_of("g (float[16, 10] a, float[10] b) => (float[16, 10] y) { y = Add(a, b) }", plain_device());
