@@ -44,11 +44,9 @@ std::map<ValueId, ValueId> tensors_of_gradients(const Graph& whole) {
 // Weights, and what is made of one of them for a micro-batch by ops that move or round elements.
 ir::IdMap<ValueId, bool> weights_moved(const ir::Training& training) {
   ir::IdMap<ValueId, bool> found(std::ssize(training.graph.values), false);
-  for (const ir::Variable& variable : training.variables) {
-    if (variable.kind == ir::VariableKind::Weight) found[variable.value] = true;
-  }
+  for (ValueId weight : weights_of(training)) found[weight] = true;
   for (const Op& op : training.graph.ops) {
-    const bool moves = is_view(op) || op.is("Cast") || op.is("Identity") || op.is("RoundToBlocks", "podium");
+    const bool moves = changes_form(op) || op.is("RoundToBlocks", "podium");
     if (moves && context_of(op) == Context::MicroBatch && found[op.inputs[0]]) found[op.outputs[0]] = true;
   }
   return found;

@@ -74,6 +74,8 @@ bool any_of(const PresentValues& values, const IdMap<ValueId, bool>& marked) {
   return std::ranges::any_of(values, [&](ValueId id) { return marked[id]; });
 }
 
+bool changes_form(const Op& op) { return op.spec->view || op.is("Cast") || op.is("Transpose"); }
+
 IdMap<ValueId, OpId> producers(const Graph& graph) {
   IdMap<ValueId, OpId> result(std::ssize(graph.values));
   for (OpId id : graph.op_ids()) {

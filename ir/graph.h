@@ -89,6 +89,9 @@ inline PresentValues inputs_of(const Op& op) { return PresentValues(op.inputs); 
 inline PresentValues outputs_of(const Op& op) { return PresentValues(op.outputs); }
 /// Whether one of the values is marked: `any_of(inputs_of(op), live)`.
 bool any_of(const PresentValues& values, const IdMap<ValueId, bool>& marked);
+/// Whether the op gives the numbers of its first input another shape, order of axes or width, or none of
+/// these.
+bool changes_form(const Op& op);
 
 /// The attribute's value, or the row's default; nullptr when neither is there.
 const AttributeValue* find_attribute(const Op& op, std::string_view name);

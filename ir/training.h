@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -94,5 +95,13 @@ struct Training {
   /// them.
   std::map<ValueId, ValueId> gradients = {};
 };
+
+inline std::set<ValueId> weights_of(const Training& training) {
+  std::set<ValueId> weights;
+  for (const Variable& variable : training.variables) {
+    if (variable.kind == VariableKind::Weight) weights.insert(variable.value);
+  }
+  return weights;
+}
 
 }  // namespace podium::ir

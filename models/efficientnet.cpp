@@ -1,6 +1,7 @@
 // EfficientNet (Tan and Le 2019): inverted residuals with squeeze and excitation, B0 scaled to B7 by factors
 // of width and depth. The middle convolution of a block is depthwise, or in groups of group_dim channels with
 // a smaller factor of expansion, as in "Making EfficientNet More Efficient" (Masters et al. 2021).
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>

@@ -80,9 +80,8 @@ ValueId bert_embeddings(Net& net, ValueId table, ValueId ids, ValueId segments, 
 
 // What a vector of the whole sequence is made of: its first token.
 ValueId bert_pooled(Net& net, ValueId x, const Transformer& sizes) {
-  const ValueId first = net.op("pooler/Gather", "Gather", {x, net.constant(Tensor::scalar<std::int64_t>(0))},
-                               {{"axis", std::int64_t{1}}});
-  return net.op("pooler/Tanh", "Tanh", {net.linear("pooler/dense", first, sizes.hidden, sizes.hidden)});
+  return net.op("pooler/Tanh", "Tanh",
+                {net.linear("pooler/dense", first_token(net, x), sizes.hidden, sizes.hidden)});
 }
 
 // The pooled first token, and with a loss two classes of it.

@@ -88,6 +88,11 @@ ValueId gelu_mlp(Net& net, const std::string& name, ValueId x, const Transformer
   return dropped(net, name + "/output/Dropout", inner);
 }
 
+ValueId first_token(Net& net, ValueId x) {
+  return net.op("pooler/Gather", "Gather", {x, net.constant(Tensor::scalar<std::int64_t>(0))},
+                {{"axis", std::int64_t{1}}});
+}
+
 Tensor causal_mask(std::int64_t sequence, std::int64_t past) {
   Tensor mask(ir::DataType::Bool, {1, 1, sequence, past + sequence});
   bool* out = mask.data<bool>();

@@ -44,6 +44,9 @@ ir::ValueId self_attention(Net& net, const std::string& name, ir::ValueId x, std
 /// A gelu of four times as many features between two linear layers, and the second's Dropout.
 ir::ValueId gelu_mlp(Net& net, const std::string& name, ir::ValueId x, const Transformer& sizes);
 
+/// {batch, features} of the first token, which stands for the whole sequence.
+ir::ValueId first_token(Net& net, ir::ValueId x);
+
 /// True where position i may look at position j; the first row is position `past`.
 ir::Tensor causal_mask(std::int64_t sequence, std::int64_t past);
 

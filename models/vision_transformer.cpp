@@ -14,12 +14,7 @@ using ir::ValueId;
 
 // {batch, patches, features}.
 ValueId patches_of(Net& net, ValueId image, std::int64_t patch, std::int64_t hidden, std::int64_t patches) {
-  const auto fan_in = static_cast<double>(3 * patch * patch);
-  const ValueId projected =
-      net.op("patches/Conv", "Conv",
-             {image, net.weight("patches.weight", {hidden, 3, patch, patch}, fan_in),
-              net.weight("patches.bias", {hidden}, fan_in, 1.0)},
-             {{"kernel_shape", ir::IntList{patch, patch}}, {"strides", ir::IntList{patch, patch}}});
+  const ValueId projected = net.convolution("patches", image, 3, hidden, patch, patch);
   const ValueId rows = net.op("patches/Reshape", "Reshape", {projected, net.ints({0, hidden, patches})});
   return net.op("patches/Transpose", "Transpose", {rows}, {{"perm", ir::IntList{0, 2, 1}}});
 }
@@ -64,9 +59,7 @@ BuiltModel vit(const Recipe& recipe) {
   for (std::int64_t i = 0; i < recipe.number("layers"); ++i)
     x = layer(net, fmt::format("layer{}", i), x, sizes);
   x = net.layer_norm("norm", x, sizes.hidden);
-  x = net.op("pooler/Gather", "Gather", {x, net.constant(Tensor::scalar<std::int64_t>(0))},
-             {{"axis", std::int64_t{1}}});
-  net.classify(net.linear("classifier", x, sizes.hidden, recipe.number("classes")));
+  net.classify(net.linear("classifier", first_token(net, x), sizes.hidden, recipe.number("classes")));
   return net.finish(20);
 }
 

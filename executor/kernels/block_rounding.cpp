@@ -92,7 +92,7 @@ void round_to_blocks(const float* x, float* y, std::int64_t outer, std::int64_t 
       const std::int64_t rows = std::min(kRoundedBlock, count - row);
       const std::int64_t first = (piece / blocks * count + row) * inner;
       if (inner == 1) {
-        // The block's numbers are one column of rows; 32 in a row are as well rounded one by one.
+        // With a stride and a width that the compiler knows, numbers of one column are rounded side by side.
         round_columns(x + first, y + first, rows, 1, 1);
         continue;
       }

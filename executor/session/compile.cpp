@@ -194,11 +194,7 @@ void optimize(ir::Training& forward) {
 
 void ask_for_operands(ir::Training& forward, const Strategy& strategy) {
   if (strategy.operands == Operands::AsStored) return;
-  std::set<ir::ValueId> weights;
-  for (const ir::Variable& variable : forward.variables) {
-    if (variable.kind == ir::VariableKind::Weight) weights.insert(variable.value);
-  }
-  ir::ask_for_narrow_operands(forward.graph, weights);
+  ir::ask_for_narrow_operands(forward.graph, weights_of(forward));
 }
 
 void narrow_operands(ir::Training& forward, const Strategy& strategy) {

@@ -86,10 +86,18 @@ bool packs_weights(const TypedOp& op) {
   return op.op.spec->factors.has_value() && op.constant(op.op.spec->factors->right) == nullptr;
 }
 
+bool is_host(const Device& device) { return device.kind == device::ProcessorKind::Cpu; }
+
+// This machine's engine rounds operands and multiplies them in floats.
+bool is_faster_at_8_bits(const Device& device) {
+  return !is_host(device) && device.matrix.quarter > device.matrix.half_half;
+}
+
 // The type that units multiply.
 ir::DataType multiplied_type(const TypedOp& op, const Device& device) {
   if (multiplies_bytes(op.op, device)) return ir::DataType::Int8;
-  return has_narrow_operands(op.op, device) ? ir::DataType::Float8E4M3FN : op.element(0);
+  const bool is_narrow = asks_for_narrow_operands(op.op) && ir::kFloats.contains(op.element(0));
+  return is_narrow && is_faster_at_8_bits(device) ? ir::DataType::Float8E4M3FN : op.element(0);
 }
 
 double weights_share(const TypedOp& op) {
@@ -104,13 +112,6 @@ bool makes_weights(const TypedOp& op) { return op.op.spec->category == ir::Categ
 // runs.
 bool is_convolution_in_training(const TypedOp& op) {
   return makes_weights(op) || (op.op.spec->category == ir::Category::Convolution && packs_weights(op));
-}
-
-bool is_host(const Device& device) { return device.kind == device::ProcessorKind::Cpu; }
-
-// This machine's engine rounds operands and multiplies them in floats.
-bool is_faster_at_8_bits(const Device& device) {
-  return !is_host(device) && device.matrix.quarter > device.matrix.half_half;
 }
 
 // By what algorithm the host computes a convolution or one of its gradients. Images: windows of one element
@@ -541,11 +542,6 @@ OpCost operator*(OpCost cost, double times) {
 bool multiplies_bytes(const ir::Op& op, const Device& device) {
   return !device.synchronous && device.matrix.quarter > device.matrix.single &&
          ir::attribute_if<std::int64_t>(op, ir::kMultipliesBytes) != nullptr;
-}
-
-bool has_narrow_operands(const ir::Op& op, const Device& device) {
-  const auto* told = ir::attribute_if<std::string>(op, ir::kOperandsType);
-  return told != nullptr && *told == ir::kMxFp8 && is_faster_at_8_bits(device);
 }
 
 OpCost op_cost(const TypedOp& op, const Device& device, int tiles) {

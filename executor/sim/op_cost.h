@@ -35,9 +35,6 @@ double attention_cycles(double flop, double positions, double width, const devic
 /// Whether a product of whole numbers (ir::kMultipliesBytes) runs as one of bytes: over shared memory, on
 /// units that are faster at it.
 bool multiplies_bytes(const ir::Op& op, const device::Device& device);
-/// Whether a product that asks for operands in 8 bits (ir::kOperandsType) gets them: on units that multiply
-/// 8 bits.
-bool has_narrow_operands(const ir::Op& op, const device::Device& device);
 
 /// Multiply-adds and adds per second of a processor's matrix units (vector units where there is no product in
 /// this type), two to a multiply-add.

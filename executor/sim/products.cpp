@@ -135,8 +135,6 @@ std::vector<RepeatedProduct> products_of(const TypedOp& op) {
   IR_CHECK(false);
 }
 
-bool changes_form(const ir::Op& op) { return op.spec->view || op.is("Cast") || op.is("Transpose"); }
-
 bool has_matrix_unit(ir::DataType type) {
   return bit_width(type) <= (is_float(type) ? 32 : 8) && (is_float(type) || is_integer(type));
 }

@@ -20,8 +20,4 @@ std::vector<RepeatedProduct> products_of(const ir::TypedOp& op);
 /// Whether matrix units multiply elements of this type: floats of at most 32 bits and integers of at most 8.
 bool has_matrix_unit(ir::DataType type);
 
-/// Whether the op gives the numbers of its first input another shape, order of axes or width: kernels of
-/// products read and write in any.
-bool changes_form(const ir::Op& op);
-
 }  // namespace podium::sim

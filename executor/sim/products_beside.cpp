@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "executor/sim/products.h"
 #include "executor/slots.h"
 
 namespace podium::sim {

@@ -94,8 +94,6 @@ bool quantize_samples(const SampledOp& op) {
   return scale.rank() == 1 && axis_attribute(op, op.typed.input(0).rank()) != op.inputs[0];
 }
 
-}  // namespace
-
 // What is left of numbers of 8 bits (float8e4m3fn) that share a power of two, 32 along an axis each: the
 // microscaling format MXFP8 (Open Compute Project 2023). The graph of a model gets it when products are to
 // have such operands.
@@ -111,6 +109,8 @@ OpSpec round_to_blocks() {
           .no_samples = "its blocks may lie across samples",
           .no_gradient = "products get it behind their gradients"};
 }
+
+}  // namespace
 
 std::span<const OpSpec> quantize_ops() {
   constexpr TypeSet kScale = kReal | TypeSet{DataType::Float8E8M0};

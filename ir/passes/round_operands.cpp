@@ -21,14 +21,8 @@ namespace {
 
 bool is_matrix_product(const Op& op) { return op.is("MatMul") || op.is("Gemm"); }
 
-bool asks_for_8_bits(const Graph& graph, const Op& op) {
-  const auto* told = attribute_if<std::string>(op, kOperandsType);
-  return is_matrix_product(op) && told != nullptr && *told == kMxFp8 &&
-         kFloats.contains(graph[op.inputs[0]].type.element);
-}
-
-bool keeps_numbers(const Op& op) {
-  return op.spec->view || op.is("Transpose") || op.is("Cast") || op.is("Identity");
+bool gets_narrow_operands(const Graph& graph, const Op& op) {
+  return asks_for_narrow_operands(op) && kFloats.contains(graph[op.inputs[0]].type.element);
 }
 
 // The axis over which the product sums, of its operand.
@@ -72,7 +66,7 @@ class Rounder {
 
   void run() {
     for (Op& op : std::exchange(graph_.ops, {})) {
-      if (asks_for_8_bits(graph_, op)) {
+      if (gets_narrow_operands(graph_, op)) {
         for (std::size_t operand = 0; operand < 2; ++operand) {
           const ValueId id = op.inputs[operand];
           const Type& type = graph_[id].type;
@@ -137,13 +131,18 @@ class Rounder {
 
 }  // namespace
 
+bool asks_for_narrow_operands(const Op& op) {
+  const auto* told = attribute_if<std::string>(op, kOperandsType);
+  return is_matrix_product(op) && told != nullptr && *told == kMxFp8;
+}
+
 void ask_for_narrow_operands(Graph& graph, const std::set<ValueId>& weights) {
   std::set<ValueId> known = weights;
   const auto is_weight = [&](ValueId id) {
     return id.valid() && (known.contains(id) || graph.is_constant(id) || graph[id].data_left_out);
   };
   for (Op& op : graph.ops) {
-    if (keeps_numbers(op) && is_weight(op.inputs[0])) known.insert(op.outputs.begin(), op.outputs.end());
+    if (changes_form(op) && is_weight(op.inputs[0])) known.insert(op.outputs.begin(), op.outputs.end());
     const bool has_own =
         find_attribute(op, kOperandsType) != nullptr || find_attribute(op, kMultipliesBytes) != nullptr;
     if (!is_matrix_product(op) || has_own) continue;
@@ -153,8 +152,8 @@ void ask_for_narrow_operands(Graph& graph, const std::set<ValueId>& weights) {
 }
 
 bool round_operands(Graph& graph) {
-  const auto asks = [&](const Op& op) { return asks_for_8_bits(graph, op); };
-  if (std::ranges::none_of(graph.ops, asks)) return false;
+  const auto gets = [&](const Op& op) { return gets_narrow_operands(graph, op); };
+  if (std::ranges::none_of(graph.ops, gets)) return false;
   Rounder(graph).run();
   return true;
 }

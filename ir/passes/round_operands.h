@@ -11,9 +11,12 @@ namespace podium::ir {
 inline constexpr std::string_view kAsStored = "float";
 inline constexpr std::string_view kMxFp8 = "mxfp8";
 
-/// Asks for operands in 8 bits of every MatMul and Gemm, but for those in bodies, that multiplies by one of the
-/// `weights` or a constant, or by what other shapes, orders and types make of one, and says nothing itself.
-/// Quantised products have 8 bits already.
+/// Whether this is a MatMul or Gemm that asks for operands in 8 bits; floats can be rounded to them.
+bool asks_for_narrow_operands(const Op& op);
+
+/// Asks for operands in 8 bits of every MatMul and Gemm, but for those in bodies, that multiplies by one of
+/// the `weights` or a constant, or by what other shapes, orders and types make of one, and says nothing
+/// itself. Quantised products have 8 bits already.
 void ask_for_narrow_operands(Graph& graph, const std::set<ValueId>& weights);
 
 /// Rounds the operands of products that ask for 8 bits: a RoundToBlocks of each along its inner axis, in

@@ -115,10 +115,7 @@ IdMap<OpId, bool> standard_checkpoints(const Graph& graph, const std::vector<OpI
 // too.
 IdMap<OpId, bool> made_of_weights(const PlacedGraph& placed) {
   const Graph& graph = placed.graph();
-  std::set<ValueId> known;
-  for (const ir::Variable& variable : placed.training.variables) {
-    if (variable.kind == ir::VariableKind::Weight) known.insert(variable.value);
-  }
+  std::set<ValueId> known = weights_of(placed.training);
   IdMap<OpId, bool> made(std::ssize(graph.ops), false);
   for (OpId id : graph.op_ids()) {
     const auto is_known = [&](ValueId read) { return known.contains(read) || graph.is_constant(read); };

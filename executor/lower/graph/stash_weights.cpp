@@ -10,14 +10,6 @@ using ir::ValueId;
 
 namespace {
 
-std::set<ValueId> weights_of(const ir::Training& training) {
-  std::set<ValueId> weights;
-  for (const ir::Variable& variable : training.variables) {
-    if (variable.kind == ir::VariableKind::Weight) weights.insert(variable.value);
-  }
-  return weights;
-}
-
 // Where each weight is first read for a micro-batch: in the lowest stage, by the first op there.
 std::map<ValueId, OpPlacement> first_reads(const PlacedGraph& placed, const Stages& stages) {
   const std::set<ValueId> weights = weights_of(placed.training);

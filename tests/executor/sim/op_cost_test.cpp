@@ -73,6 +73,18 @@ TEST(OpCost, OfOperandsIn8BitsIsThatOfUnitsFor8Bits) {
   EXPECT_NEAR(seconds() / copied, 0.75, 0.02);
 }
 
+// As they are in a run: what is no MatMul or Gemm, and whole numbers.
+TEST(OpCost, OfOperandsThatAreNotIn8BitsIsThatOfThoseThatAreStored) {
+  const Device& h100 = preset("h100");
+  const std::string image =
+      "g (float16[8, 256, 64, 64] a, float16[256, 256, 3, 3] b) => (float16[8, 256, 62, 62] y)";
+  EXPECT_DOUBLE_EQ(cost_of(image + "{ y = Conv <__operands_type = \"mxfp8\"> (a, b) }", h100).seconds,
+                   cost_of(image + "{ y = Conv (a, b) }", h100).seconds);
+  const std::string whole = "g (int32[2048, 2048] a, int32[2048, 2048] b) => (int32[2048, 2048] y)";
+  EXPECT_DOUBLE_EQ(cost_of(whole + "{ y = MatMul <__operands_type = \"mxfp8\"> (a, b) }", h100).seconds,
+                   cost_of(whole + "{ y = MatMul (a, b) }", h100).seconds);
+}
+
 TEST(OpCost, OfABroadcastBringsTheSmallOperandToEveryTile) {
   const OpCost cost =
       cost_of("g (float[16, 10] a, float[10] b) => (float[16, 10] y) { y = Add(a, b) }", plain_device());

@@ -11,7 +11,6 @@ namespace {
 
 using testing::graph_of;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string rounded(const std::string& text) {
   Graph graph = graph_of(text);
