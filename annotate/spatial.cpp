@@ -2,19 +2,28 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "annotate/device_specs.h"
+#include <fmt/ranges.h>
+
 #include "ir/ops/loops.h"
 
 namespace podium::annotate {
 namespace {
 
+constexpr std::int64_t kSamples = 0;
 constexpr std::int64_t kFirstSpatial = 2;
 
-// As a spec cuts it, so that the last device has something, too.
-bool is_enough(std::int64_t size, std::int64_t devices) {
+// Whether a spec cuts it so that the last of several devices has something, too.
+bool is_cut_among(std::int64_t size, std::int64_t devices) {
+  if (devices == 1) return false;
   const std::int64_t each = (size + devices - 1) / devices;
   return each * (devices - 1) < size;
+}
+
+bool normalises_batches(const ir::TypedOp& op) {
+  return op.op.is("BatchNormalization") && op.get_int("training_mode") != 0;
 }
 
 // The longest spatial axis, the first of equal ones.
@@ -22,26 +31,49 @@ std::int64_t longest_axis(const ir::Dims& dims) {
   return std::max_element(dims.begin() + kFirstSpatial, dims.end()) - dims.begin();
 }
 
+// Device s * rows + r has part r of the images of group s.
+ir::ShardingSpec spec_of(const ImageGroups& groups, bool has_samples, std::optional<std::int64_t> rows) {
+  ir::ShardingSpec spec;
+  if (has_samples) spec.axes.push_back({kSamples, {{.size = {}, .shards = groups.samples}}});
+  if (rows) spec.axes.push_back({*rows, {{.size = {}, .shards = groups.rows}}});
+  const std::int64_t in_group = rows ? groups.rows : 1;
+  spec.holders.resize((has_samples ? groups.samples : 1) * in_group);
+  for (std::int64_t device = 0; device < groups.devices(); ++device) {
+    const std::int64_t group = has_samples ? device / groups.rows : 0;
+    spec.holders[group * in_group + (rows ? device % groups.rows : 0)].push_back(device);
+  }
+  return spec;
+}
+
+std::string needed(const ImageGroups& groups) {
+  std::vector<std::string> parts;
+  if (groups.rows > 1) parts.push_back(fmt::format("{} rows or columns", groups.rows));
+  if (groups.samples > 1) parts.push_back(fmt::format("{} samples", groups.samples));
+  return fmt::format("{}", fmt::join(parts, ", or "));
+}
+
 }  // namespace
 
-TensorParallelPlan cut_images(const ir::Graph& graph, std::int64_t devices) {
+TensorParallelPlan cut_images(const ir::Graph& graph, const ImageGroups& groups) {
   TensorParallelPlan plan;
   std::optional<std::int64_t> axis;
   for (ir::OpId id : graph.op_ids()) {
     const ir::Op& op = graph[id];
     const ir::TypedOp typed(graph, op);
-    if (!typed.has_output(0) || !has_static_operands(typed) || slides_of(typed).empty()) continue;
-    if (!axis) axis = longest_axis(typed.input(0).dims);
+    if (!typed.has_output(0) || !has_static_operands(typed)) continue;
+    const bool slides = !slides_of(typed).empty();
+    if (!slides && !normalises_batches(typed)) continue;
     const ir::Dims& dims = typed.output(0).dims;
-    const bool is_cut = *axis < std::ssize(dims) && is_enough(dims[*axis], devices);
-    if (is_cut) ++plan.images;
-    plan.specs.push_back(
-        {id, op.outputs[0],
-         is_cut ? one_on_each({*axis, {{.size = {}, .shards = devices}}}, devices) : whole_on(devices)});
+    if (slides && !axis) axis = longest_axis(typed.input(0).dims);
+    const bool has_samples = is_cut_among(dims[kSamples], groups.samples);
+    const bool has_rows = slides && *axis < std::ssize(dims) && is_cut_among(dims[*axis], groups.rows);
+    if (has_samples || has_rows) ++plan.images;
+    if (!slides && !has_samples) continue;
+    plan.specs.push_back({id, op.outputs[0], spec_of(groups, has_samples, has_rows ? axis : std::nullopt)});
   }
   if (plan.images > 0) return plan;
-  throw Error("no convolution or pool found whose images have {} rows or columns, one for each device needed",
-              devices);
+  throw Error("no convolution or pool found whose images have {}, one for each device needed",
+              needed(groups));
 }
 
 }  // namespace podium::annotate

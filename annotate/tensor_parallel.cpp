@@ -575,7 +575,7 @@ TensorParallelPlan plan_tensor_parallel(const ir::Graph& graph, const TensorPara
     throw Error("{} groups of experts found for {} devices, a divisor needed", options.expert_groups,
                 options.devices);
   }
-  if (options.spatial_groups > 1) return cut_images(graph, options.spatial_groups);
+  if (options.images.devices() > 1) return cut_images(graph, options.images);
   return TensorParallelPlanner(graph, options).plan();
 }
 
@@ -598,7 +598,7 @@ std::string to_string(const TensorParallelPlan& plan, const ir::Graph& graph,
           : fmt::format(", tokens over {} groups of {}", options.context_groups, options.devices);
   std::string text =
       fmt::format("{} cut over {} devices{}", fmt::join(found, ", "),
-                  options.devices * options.context_groups * options.spatial_groups, of_groups);
+                  options.devices * options.context_groups * options.images.devices(), of_groups);
   if (plan.left_whole.empty()) return text;
   constexpr std::size_t kMostNames = 3;
   std::vector<std::string_view> names;

@@ -15,6 +15,14 @@ namespace podium::annotate {
 /// them (Korthikanti et al. 2022, sequence parallelism).
 enum class TokensBetweenBlocks : std::uint8_t { Whole, Cut };
 
+/// Groups of devices that share out images (spatial.h).
+struct ImageGroups {
+  std::int64_t rows = 1;     ///< devices of a group, which share out the rows of each image, or its columns
+  std::int64_t samples = 1;  ///< groups, which share out the samples
+
+  std::int64_t devices() const { return rows * samples; }
+};
+
 struct TensorParallelOptions {
   std::int64_t devices = 2;
   TokensBetweenBlocks tokens = TokensBetweenBlocks::Whole;
@@ -24,8 +32,8 @@ struct TensorParallelOptions {
   /// Groups of `devices` each that share out the tokens of each sequence, in attention too: each has queries
   /// of its own tokens, and the keys and values of all, which it gathers.
   std::int64_t context_groups = 1;
-  /// Devices that share out the rows of images (spatial.h); more than 1 only where all others are 1.
-  std::int64_t spatial_groups = 1;
+  /// More than one device only where all others are 1.
+  ImageGroups images = {};
 };
 
 /// What an op says of one of its inputs or outputs.
@@ -41,7 +49,7 @@ struct TensorParallelPlan {
   int mlps = 0;
   int expert_mlps = 0;  ///< with weights [experts, in, out]
   int convolution_pairs = 0;
-  int images = 0;  ///< results of convolutions and pools that are cut by rows
+  int images = 0;  ///< results of convolutions, pools and batch normalisations that are cut
   int embeddings = 0;
   int heads = 0;                     ///< products onto the vocabulary
   bool leaves_devices_over = false;  ///< there are more of them than an attention has heads, or keys

@@ -68,14 +68,17 @@ struct TensorParallelism {
   int expert_groups = 1;     ///< of these devices, among which experts are shared out
   int context_groups = 1;    ///< of `devices` each, which share out the tokens, in attention too
   int spatial_groups = 1;    ///< of one device each, which share out the rows of images
+  int sample_groups = 1;     ///< of `spatial_groups` devices each, which share out the samples of images
   /// Whether what all devices of a group have goes to another group in parts, one from each device, which
   /// the other group then gathers.
   bool scatters_sends = false;
   /// Whether what devices have exchanged in an op that runs again is exchanged again, not kept.
   bool recomputes_exchanges = false;
-  bool cuts() const { return devices > 1 || context_groups > 1 || spatial_groups > 1; }
+  /// Devices that share out images.
+  std::int64_t image_groups() const { return std::int64_t{spatial_groups} * sample_groups; }
+  bool cuts() const { return devices > 1 || context_groups > 1 || image_groups() > 1; }
   /// Devices of a processor of the placement.
-  std::int64_t group() const { return std::int64_t{devices} * context_groups * spatial_groups; }
+  std::int64_t group() const { return std::int64_t{devices} * context_groups * image_groups(); }
   friend bool operator==(const TensorParallelism&, const TensorParallelism&) = default;
 };
 

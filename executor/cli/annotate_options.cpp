@@ -57,9 +57,10 @@ void check_devices(const Options& options) {
     throw UsageError("--sequence-parallel: found without --tensor-parallel, which it is for");
   if (options.annotate.expert_parallel && !options.annotate.tensor_parallel)
     throw UsageError("--expert-parallel: found without --tensor-parallel, which it is for");
-  if (options.annotate.spatial_parallel &&
+  if (cuts_images(options.annotate) &&
       (options.annotate.tensor_parallel || options.annotate.context_parallel))
-    throw UsageError("--spatial-parallel: found beside --{}, one of them needed",
+    throw UsageError("--{}: found beside --{}, one of them needed",
+                     options.annotate.spatial_parallel ? "spatial-parallel" : "sample-parallel",
                      options.annotate.tensor_parallel ? "tensor-parallel" : "context-parallel");
   if (cuts_tensors(options.annotate)) return;
   const char* found = options.annotate.devices         ? "devices"
@@ -67,7 +68,8 @@ void check_devices(const Options& options) {
                                                        : nullptr;
   if (found != nullptr)
     throw UsageError(
-        "--{}: found without --shard, --tensor-parallel, --context-parallel or --spatial-parallel, which it is for",
+        "--{}: found without --shard, --tensor-parallel, --context-parallel, --spatial-parallel or "
+        "--sample-parallel, which it is for",
         found);
 }
 
@@ -147,6 +149,10 @@ std::vector<FlagRow> annotate_flags() {
        "S devices that share out the rows of images, or the columns where these are more: each reads a halo of its "
        "neighbours where windows slide",
        Takes::Value, set_number(&AnnotateOptions::spatial_parallel, 2, 65'536)},
+      {"sample-parallel", kAnnotate, kDevices,
+       "G groups of the devices of --spatial-parallel, or of one each, that share out the samples of images: "
+       "normalisations of batches go over all of them",
+       Takes::Value, set_number(&AnnotateOptions::sample_parallel, 2, 65'536)},
       {"devices", kAnnotate, kDevices, "N devices (as many as the cuts need)", Takes::Value,
        set_number(&AnnotateOptions::devices, 1, 65'536)},
       {"configuration", kAnnotate, kDevices,

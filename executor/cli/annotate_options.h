@@ -28,15 +28,20 @@ struct AnnotateOptions {
   std::optional<int> expert_parallel;       ///< groups of these that share out experts
   std::optional<int> context_parallel;      ///< groups of these that share out the tokens
   std::optional<int> spatial_parallel;      ///< devices that share out the rows of images
+  std::optional<int> sample_parallel;       ///< groups of these that share out the samples
   annotate::TokensBetweenBlocks tokens = annotate::TokensBetweenBlocks::Whole;
   std::optional<int> devices;  ///< of the configuration; absent: as many as the cuts need
   bool clear = false;
   bool list = false;
 };
 
+inline bool cuts_images(const AnnotateOptions& options) {
+  return options.spatial_parallel || options.sample_parallel;
+}
+
 /// Whether the command looks for blocks to cut.
 inline bool cuts_blocks(const AnnotateOptions& options) {
-  return options.tensor_parallel || options.context_parallel || options.spatial_parallel;
+  return options.tensor_parallel || options.context_parallel || cuts_images(options);
 }
 
 /// Whether the command writes a device configuration.

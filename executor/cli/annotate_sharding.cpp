@@ -123,7 +123,7 @@ void check_fit(const ShardRule& rule, const ir::ShardingSpec& spec, const std::s
 
 std::int64_t devices_of_blocks(const AnnotateOptions& options) {
   return std::int64_t{options.tensor_parallel.value_or(1)} * options.context_parallel.value_or(1) *
-         options.spatial_parallel.value_or(1);
+         options.spatial_parallel.value_or(1) * options.sample_parallel.value_or(1);
 }
 
 std::int64_t device_count(const AnnotateOptions& options) {
@@ -139,21 +139,23 @@ std::string flag_of_blocks(const AnnotateOptions& options) {
     flags.push_back(fmt::format("--context-parallel {}", *options.context_parallel));
   if (options.spatial_parallel)
     flags.push_back(fmt::format("--spatial-parallel {}", *options.spatial_parallel));
+  if (options.sample_parallel) flags.push_back(fmt::format("--sample-parallel {}", *options.sample_parallel));
   return fmt::format("{}", fmt::join(flags, " "));
 }
 
 void cut_blocks(const importer::Model& model, const SizedGraph& sized, const AnnotateOptions& options,
                 Specs& specs, std::vector<std::string>& notes) try {
-  // Rows of tokens are cut in each sequence, so that their number is part of the cut; so is that of rows of
-  // images.
+  // Rows of tokens are cut in each sequence, so that their number is part of the cut; so is that of images
+  // and of their rows.
   if (options.tokens == annotate::TokensBetweenBlocks::Cut || options.context_parallel ||
-      options.spatial_parallel)
+      cuts_images(options))
     require_sizes(model);
   const annotate::TensorParallelOptions asked{.devices = options.tensor_parallel.value_or(1),
                                               .tokens = options.tokens,
                                               .expert_groups = options.expert_parallel.value_or(1),
                                               .context_groups = options.context_parallel.value_or(1),
-                                              .spatial_groups = options.spatial_parallel.value_or(1)};
+                                              .images = {.rows = options.spatial_parallel.value_or(1),
+                                                         .samples = options.sample_parallel.value_or(1)}};
   const auto plan = annotate::plan_tensor_parallel(sized.graph, asked);
   std::int64_t unsaid = 0;
   for (const annotate::OpTensorSpec& said : plan.specs) {

@@ -73,13 +73,14 @@ Candidate pipelined(const Request& request, Split split) {
 void cut_blocks(const Request& request, Split split, Strategy& strategy) {
   strategy.tensor_parallel = request.base.tensor_parallel;
   TensorParallelism& cut = strategy.tensor_parallel;
-  cut.devices = split.cut / (cut.context_groups * cut.spatial_groups);
+  cut.devices = static_cast<int>(split.cut / (cut.context_groups * cut.image_groups()));
 }
 
 // "tensors cut over 4", or what groups of devices do that cut no weights.
 std::string name_of_cut(const Request& request, int devices) {
   const TensorParallelism& asked = request.base.tensor_parallel;
-  if (asked.spatial_groups > 1) return words_of({.spatial_groups = devices});
+  if (asked.image_groups() > 1)
+    return words_of({.spatial_groups = asked.spatial_groups, .sample_groups = asked.sample_groups});
   return words_of({.devices = devices / asked.context_groups, .context_groups = asked.context_groups});
 }
 

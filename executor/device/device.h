@@ -106,7 +106,7 @@ struct Device {
   /// Whether gathers and reduce-scatters of a cut tensor go piece by piece beside the products that read or
   /// make it.
   bool exchanges_beside_products = false;
-  double collective_overhead_seconds = 0.13e-3;    ///< of an all-reduce, beside its transfers; else half
+  double collective_overhead_seconds = 0.13e-3;    ///< of replicas' all-reduce, beside its transfers; else half
   std::int64_t collective_merge_bytes = 0;         ///< up to which collectives in a row are one; 0: none are
   std::int64_t collective_merge_member_bytes = 0;  ///< for each that takes part, where that makes more
   double ring_share = 1;              ///< AllToAll: of the rate of the ports that a ring keeps up

@@ -128,16 +128,18 @@ std::string blocks_are_cut_once(const Strategy& strategy) {
     return fmt::format("tensorParallelSettings.{} needs devices of at least 2 (--tensor-parallel), 1 found",
                        needs_devices);
   }
-  if (cut.spatial_groups > 1 && (cut.devices > 1 || cut.context_groups > 1)) {
-    return fmt::format(
-        "tensorParallelSettings.spatialGroups {} (--spatial-parallel) excludes {} {}, 1 needed",
-        cut.spatial_groups, cut.devices > 1 ? "devices" : "contextGroups",
-        cut.devices > 1 ? cut.devices : cut.context_groups);
+  const std::string images = cut.spatial_groups > 1 ? fmt::format("spatialGroups {}", cut.spatial_groups)
+                                                    : fmt::format("sampleGroups {}", cut.sample_groups);
+  if (cut.image_groups() > 1 && (cut.devices > 1 || cut.context_groups > 1)) {
+    return fmt::format("tensorParallelSettings.{} (--{}) excludes {} {}, 1 needed", images,
+                       cut.spatial_groups > 1 ? "spatial-parallel" : "sample-parallel",
+                       cut.devices > 1 ? "devices" : "contextGroups",
+                       cut.devices > 1 ? cut.devices : cut.context_groups);
   }
   if (cut.cuts()) {
     const std::string found = cut.devices > 1          ? fmt::format("devices {}", cut.devices)
                               : cut.context_groups > 1 ? fmt::format("contextGroups {}", cut.context_groups)
-                                                       : fmt::format("spatialGroups {}", cut.spatial_groups);
+                                                       : images;
     if (!strategy.device_configuration.empty()) {
       return fmt::format(
           "tensorParallelSettings.{} excludes deviceConfiguration '{}': either says how tensors are cut",

@@ -95,7 +95,7 @@ constexpr std::array<Row<BatchSerialization>, 2> kBatchRows{{
     {"ioMode", access::word<&BatchSerialization::io_mode>, {"io-mode", "how slices come and go"}},
 }};
 
-constexpr std::array<Row<TensorParallelism>, 7> kTensorParallelRows{{
+constexpr std::array<Row<TensorParallelism>, 8> kTensorParallelRows{{
     {"devices",
      access::whole<&TensorParallelism::devices, 1>,
      {"tensor-parallel",
@@ -117,6 +117,11 @@ constexpr std::array<Row<TensorParallelism>, 7> kTensorParallelRows{{
      {"spatial-parallel",
       "N devices that share out the rows of images, or the columns where these are more: convolutions and pools "
       "read a halo of their neighbours"}},
+    {"sampleGroups",
+     access::whole<&TensorParallelism::sample_groups, 1>,
+     {"sample-parallel",
+      "N groups of the devices of --spatial-parallel, or of one each, that share out the samples of images: "
+      "normalisations of batches go over all of them"}},
     {"scattersSends",
      access::truth<&TensorParallelism::scatters_sends>,
      {"scatter-sends",
@@ -538,6 +543,7 @@ std::string words_of(const TensorParallelism& cut) {
   if (cut.recomputes_exchanges) parts.emplace_back("exchanges again");
   if (cut.context_groups > 1) parts.push_back(fmt::format("tokens shared out among {}", cut.context_groups));
   if (cut.spatial_groups > 1) parts.push_back(fmt::format("images shared out among {}", cut.spatial_groups));
+  if (cut.sample_groups > 1) parts.push_back(fmt::format("samples shared out among {}", cut.sample_groups));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

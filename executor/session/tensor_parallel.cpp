@@ -151,20 +151,20 @@ int group_of(const TensorParallelism& cut) {
   if (cut.group() <= kMostDevices) return static_cast<int>(cut.group());
   throw Error(
       "tensorParallelSettings: {} devices for each of {} contextGroups found, at most {} in all needed",
-      cut.devices * cut.spatial_groups, cut.context_groups, kMostDevices);
+      cut.devices * cut.image_groups(), cut.context_groups, kMostDevices);
 }
 
 annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParallelism& cut) try {
-  // Rows of tokens are cut in each sequence, so that their number is part of the cut; so is that of rows of
-  // images.
-  if (cut.cuts_tokens || cut.context_groups > 1 || cut.spatial_groups > 1) require_sizes(model);
+  // Rows of tokens are cut in each sequence, so that their number is part of the cut; so is that of images
+  // and of their rows.
+  if (cut.cuts_tokens || cut.context_groups > 1 || cut.image_groups() > 1) require_sizes(model);
   const SizedGraph sized = infer_sizes(model.graph);
   const annotate::TensorParallelOptions options{
       .devices = cut.devices,
       .tokens = cut.cuts_tokens ? annotate::TokensBetweenBlocks::Cut : annotate::TokensBetweenBlocks::Whole,
       .expert_groups = cut.expert_groups,
       .context_groups = cut.context_groups,
-      .spatial_groups = cut.spatial_groups};
+      .images = {.rows = cut.spatial_groups, .samples = cut.sample_groups}};
   const auto found = annotate::plan_tensor_parallel(sized.graph, options);
   std::map<std::size_t, std::vector<OperandSharding>> of_ops;  // by their places in the model's graph
   for (const annotate::OpTensorSpec& said : found.specs) {
@@ -191,6 +191,7 @@ annotate::ShardingPlan plan_blocks(importer::Model& model, const TensorParalleli
   if (cut.devices > 1) asked.push_back(fmt::format("devices {}", cut.devices));
   if (cut.context_groups > 1) asked.push_back(fmt::format("contextGroups {}", cut.context_groups));
   if (cut.spatial_groups > 1) asked.push_back(fmt::format("spatialGroups {}", cut.spatial_groups));
+  if (cut.sample_groups > 1) asked.push_back(fmt::format("sampleGroups {}", cut.sample_groups));
   throw error.at(fmt::format("tensorParallelSettings.{}", fmt::join(asked, ", ")));
 }
 
@@ -217,7 +218,7 @@ TensorCuts tensor_cuts_of(const importer::Model& model, int most) try {
   }
   try {
     for (int devices = 2; devices <= most; devices *= 2) {
-      annotate::plan_tensor_parallel(sized, {.devices = 1, .spatial_groups = devices});
+      annotate::plan_tensor_parallel(sized, {.devices = 1, .images = {.rows = devices}});
       cuts.image_degrees.push_back(devices);
     }
   } catch (const Error&) {  // here, too

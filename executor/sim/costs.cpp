@@ -200,6 +200,13 @@ MergedCollectives merged_collectives(const Program& program,
   return std::move(merger.merged);
 }
 
+// The device as devices of a cut find it that meet: where exchanges stop computes their program is one, and
+// has the transfers of the exchange without a collective's own overhead.
+device::Device inside_a_replica(device::Device device) {
+  if (device.synchronous) device.collective_overhead_seconds = 0;
+  return device;
+}
+
 // The cost of a step that moves data, from the routes of replica 0: the other replicas do the same beside it.
 struct Movement {
   const Program& program;
@@ -218,6 +225,7 @@ struct Movement {
   ir::IdMap<executor::BufferId, double> slot_bytes = slot_bytes_of(program);
   std::shared_ptr<const HostBytes> host_bytes = host_bytes_of(program, slot_bytes, options.host_streams);
   MergedCollectives merged = merged_collectives(program, slot_bytes, device, options.merging);
+  device::Device in_program = inside_a_replica(device);
 
   static ir::IdMap<executor::BufferId, double> slot_bytes_of(const Program& program) {
     ir::IdMap<executor::BufferId, double> all;
@@ -367,7 +375,7 @@ struct Movement {
     const std::vector<int> members = members_of(program, step);
     const auto of_group = [&](double size) -> const StepCost& {
       const auto [entry, is_new] = in_groups->try_emplace({step.kind, members, size});
-      if (is_new) entry->second = over_links(collective_cost(device, step.kind, size, members));
+      if (is_new) entry->second = over_links(collective_cost(in_program, step.kind, size, members));
       return entry->second;
     };
     const auto earlier = merged.find(&step);

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/annotation.h"
 #include "ir/bodies.h"
+#include "ir/ops/group_exchange.h"
 #include "ir/same.h"
 
 namespace podium::ir {
@@ -49,19 +51,29 @@ struct HashOf {
   }
 };
 
+bool adds_up_parts(const Op& op) { return op.is(kGroupAllReduce, "podium"); }
+
+// Sums of the same parts are the same, whichever movement of the report they are part of.
+bool tells(const Op& op, const Attribute& attribute) {
+  return attribute.name != kMovement || !adds_up_parts(op);
+}
+
 bool same_op(const Op& a, const Op& b) {
   if (a.spec != b.spec || a.inputs != b.inputs || a.outputs.size() != b.outputs.size()) return false;
   for (std::size_t i = 0; i < a.outputs.size(); ++i) {
     if (a.outputs[i].valid() != b.outputs[i].valid()) return false;
   }
   return std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
-                    same_attribute);
+                    [&](const Attribute& x, const Attribute& y) {
+                      return (x.name == y.name && !tells(a, x)) || same_attribute(x, y);
+                    });
 }
 
 std::size_t hash_of(const Op& op) {
   std::size_t hash = std::hash<const OpSpec*>()(op.spec);
   for (ValueId id : op.inputs) mix(hash, id.number() + 1);
   for (const Attribute& attribute : op.attributes) {
+    if (!tells(op, attribute)) continue;
     mix(hash, std::hash<std::string_view>()(attribute.name));
     mix(hash, visit_value(HashOf(), attribute.value));
   }
@@ -125,7 +137,7 @@ class Merger {
       }
       if (has_body(op)) {
         changed_ |= edit_bodies(op, merge_equal);
-      } else if (!op.spec->random && merge(op, kept)) {
+      } else if ((!op.spec->random || adds_up_parts(op)) && merge(op, kept)) {
         continue;
       }
       kept.push_back(std::move(op));

@@ -378,7 +378,8 @@ TEST_F(Annotate, RefusesCutsThatDoNotFitInALineEach) {
   expect_refused(write("--shard 'w'"), 2, "--shard: 'w': 'PATTERN:AXIS=SHARDS' needed");
   expect_refused(
       write("--devices 2"), 2,
-      "--devices: found without --shard, --tensor-parallel, --context-parallel or --spatial-parallel");
+      "--devices: found without --shard, --tensor-parallel, --context-parallel, --spatial-parallel or "
+      "--sample-parallel");
   expect_refused(write("--configuration c"), 2, "--configuration: found without --shard");
 }
 

@@ -301,8 +301,10 @@ TEST_F(Verdict, WhatLimitsAStepIsWhatCountsMostOfTheMachine) {
     EXPECT_THAT(result.out, HasSubstr("\nof the machine, " + part + " counts most: doubled, ")) << flags;
   };
   const std::string bert = "bert layers=2 hidden=128 heads=4 sequence=64 vocabulary=200";
-  expect_most(bert, "--tensor-parallel 2 --batches-per-step 8", "exchanging with the devices of its cut",
-              "links between processors");
+  const std::string slow_links = folder.write(
+      "slow.json", R"({"base": "ipu-m2000", "rungBytesPerSecond": 1e9, "railBytesPerSecond": 1e9})");
+  expect_most(bert, "--tensor-parallel 2 --batches-per-step 8 --device " + slow_links,
+              "exchanging with the devices of its cut", "links between processors");
   expect_most(bert, "", "the host's call", "the host and its link");
   expect_most(bert, "--off-chip weights --batches-per-step 8", "from streaming memory",
               "the way to streaming memory and the host");

@@ -1,4 +1,5 @@
-// Networks of convolutions whose images are cut in rows over devices: the numbers are those of one device.
+// Networks of convolutions whose images are cut over devices in rows, or sample by sample: the numbers are
+// those of one device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +111,32 @@ INSTANTIATE_TEST_SUITE_P(
                       Network{"resnet18", 64, false}, Network{"unet depth=2 channels=8", 32, true},
                       Network{"unet depth=2 channels=4", 20, true}));
 
+// Statistics of a batch are those of all its samples; replicas have each their own.
+TEST(CutImage, BySamplesTrainsOnStatisticsOfTheWholeBatch) {
+  const TemporaryFolder folder;
+  const auto model = [&](int batch) {
+    const std::string path = folder.file(fmt::format("batch{}.onnx", batch));
+    printed(
+        fmt::format("podium-models unet depth=2 channels=8 norm=training image=32 batch={} classes=5 "
+                    "loss=cross-entropy -o {}",
+                    batch, path));
+    return path;
+  };
+  const std::string data = data_for(folder, 8, 32, true);
+  const auto train = [&](const std::string& path, const std::string& more) {
+    const std::string saved = folder.file(fmt::format("{}.onnx", more.size()));
+    printed("podium train " + path + " --loss-tensor loss --steps 2 --optimizer sgd,lr=0.05,momentum=0.9" +
+            data + " --device ipu-pod16 --save " + saved + more);
+    return saved;
+  };
+  const std::string before_norms = "*conv?.bias";
+  const std::string alone = train(model(4), "");
+  EXPECT_LT(difference(alone, train(model(4), " --sample-parallel 2"), before_norms), 1e-5);
+  EXPECT_LT(difference(alone, train(model(4), " --sample-parallel 2 --spatial-parallel 2"), before_norms),
+            1e-5);
+  EXPECT_GT(difference(alone, train(model(2), " --replicas 2 --reduction mean"), before_norms), 1e-3);
+}
+
 TEST(CutImage, IsAmongTheStrategiesOfAModelThatSaysNothing) {
   const TemporaryFolder folder;
   const std::string plain = folder.file("plain.onnx");
@@ -146,6 +173,14 @@ TEST(CutImage, RefusesWhatDoesNotGoWithIt) {
   EXPECT_THAT(
       refused("run " + plain + " --spatial-parallel 4 --tensor-parallel 2", 1),
       HasSubstr("tensorParallelSettings.spatialGroups 4 (--spatial-parallel) excludes devices 2, 1 needed"));
+  EXPECT_THAT(
+      refused("run " + plain + " --sample-parallel 2 --context-parallel 2", 1),
+      HasSubstr(
+          "tensorParallelSettings.sampleGroups 2 (--sample-parallel) excludes contextGroups 2, 1 needed"));
+  EXPECT_THAT(
+      refused("run " + plain + " --sample-parallel 2", 1),
+      HasSubstr("tensorParallelSettings.sampleGroups 2: no convolution or pool found whose images have "
+                "2 samples, one for each device needed"));
   EXPECT_THAT(
       refused("annotate " + plain + " --spatial-parallel 4 --context-parallel 2 -o " + folder.file("o.onnx"),
               2),

@@ -408,9 +408,12 @@ TEST(CutTransformer, ReportsWhatMovesNodeByNode) {
 
 TEST(CutTransformer, ExplainsWhatDevicesOfACutExchange) {
   const Cut cut(kBert, 2);
+  const TemporaryFolder folder;
+  const std::string slow_links =
+      folder.write("slow.json", R"({"base": "ipu-pod16", "rungBytesPerSecond": 1e8})");
   const auto explained = [&](const std::string& flags) {
-    const ProgramResult result = run_program("podium run " + cut.plain() +
-                                             " --tensor-parallel 2 --device ipu-pod16 --explain " + flags);
+    const ProgramResult result = run_program("podium run " + cut.plain() + " --tensor-parallel 2 --device " +
+                                             slow_links + " --explain " + flags);
     EXPECT_EQ(result.status, 0) << result.err;
     return result.out;
   };

@@ -90,7 +90,7 @@ WalkModel product(std::string_view annotation = "") {
 }
 WalkModel convolution() {
   return {
-      "agraph (float16[1,128,32,32] x, float16[128,128,3,3] w) => (float16[1,128,30,30] y) { y = Conv(x, w) }"};
+      "agraph (float16[2,128,32,32] x, float16[128,128,3,3] w) => (float16[2,128,30,30] y) { y = Conv(x, w) }"};
 }
 // One attention of two heads over four tokens.
 WalkModel attention() {
@@ -360,6 +360,7 @@ void add_nested(Walks& walks) {
   add(cut + "expertGroups", experts(), cut_over_two, 2);
   add(cut + "contextGroups", attention(), cut_over_two, 2);
   add(cut + "spatialGroups", convolution(), json::object(), 2);
+  add(cut + "sampleGroups", convolution(), json::object(), 2);
   add(cut + "scattersSends", inference(),
       merged(cut_over_two, {{"virtualGraphMode", "Auto"}, {"enablePipelining", true}, {"numIPUs", 4}}), true);
   add(cut + "recomputesExchanges", training(), merged(cut_over_two, {{"autoRecomputation", "RecomputeAll"}}),

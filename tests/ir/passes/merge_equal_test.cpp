@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/annotation.h"
 #include "ir/builder.h"
+#include "ir/ops/group_exchange.h"
 #include "tests/support/graph_text.h"
 
 namespace podium::ir {
@@ -71,6 +73,28 @@ TEST(MergeEqual, DrawsRandomNumbersAsOftenAsAsked) {
       "g () => (float[2] y) { a = RandomNormal<shape = [2]>() b = RandomNormal<shape = [2]>() y = Sub(a, b) "
       "}");
   EXPECT_FALSE(merge_equal(graph));
+}
+
+Op exchange(Graph& graph, std::string_view kind, ValueId x, std::int64_t movement) {
+  const Type type = graph[x].type;
+  const std::string name = fmt::format("{}{}", kind, movement);
+  const std::vector<ValueId> results{graph.add_value(name + "a", type), graph.add_value(name + "b", type)};
+  Op op{.spec = find_op("podium", kind), .inputs = {x, x}, .outputs = results};
+  set_attribute(op, std::string(kGroupProcessors), IntList{0, 1});
+  if (kind == kGroupAllGather) set_attribute(op, "axis", std::int64_t{0});
+  set_attribute(op, kMovement, movement);
+  return op;
+}
+
+// What devices add up of the same parts; gathers again are made to keep less.
+TEST(MergeEqual, AddsUpTheSamePartsOnceWhateverMovementTheyAreOf) {
+  for (const auto& [kind, left] : {std::pair{kGroupAllReduce, 2U}, {kGroupAllGather, 3U}}) {
+    Graph graph = graph_of("g (float[2] x) => (float[2] y) { y = Exp(x) }");
+    const ValueId x = graph.inputs[0];
+    for (std::int64_t movement : {1, 2}) graph.ops.push_back(exchange(graph, kind, x, movement));
+    EXPECT_EQ(merge_equal(graph), kind == kGroupAllReduce);
+    EXPECT_EQ(graph.ops.size(), left);
+  }
 }
 
 TEST(MergeEqual, WorksInBodies) {
