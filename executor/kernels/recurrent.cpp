@@ -119,6 +119,7 @@ void run_direction(const Recurrence& plan, const RecurrentData<T>& data, std::in
     const std::int64_t t = plan.is_reverse(direction) ? plan.steps - 1 - i : i;
     step.gates = gates + plan.row(t, 0) * width;
     if (data.lengths != nullptr) kept.assign(h, h + 2 * state_size);
+    step.order = i % 2 == 0 ? StripOrder::Forth : StripOrder::Back;
     step_function(step);
     if (data.lengths != nullptr) {
       restore_ended(plan, data.lengths, t, kept.data(), h);

@@ -90,6 +90,7 @@ struct RecurrentStep {
   T* c = nullptr;
   T* room = nullptr;                        ///< [batch, gates * hidden]
   const RecurrentStrips* strips = nullptr;  ///< of floats
+  StripOrder order = StripOrder::Forth;     ///< the other one in the next step
 
   /// gates[first, first + count) += h R^T for these rows of R.
   void add_recurrent(const T* state, std::int64_t first, std::int64_t count) const {
@@ -101,7 +102,8 @@ struct RecurrentStep {
     if constexpr (std::is_same_v<T, float>) {
       multiply_strips(
           strips->from(first),
-          {.x = state, .rows = plan.batch, .y = to, .row_y = row_to, .addend = beta == 0 ? nullptr : to});
+          {.x = state, .rows = plan.batch, .y = to, .row_y = row_to, .addend = beta == 0 ? nullptr : to},
+          order);
     } else {
       multiply({.m = plan.batch, .n = count, .k = plan.hidden, .transpose_b = true, .row_c = row_to}, state,
                r + first * plan.hidden, to, T{1}, beta);

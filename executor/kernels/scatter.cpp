@@ -4,7 +4,9 @@
 // so repeated indices give the same bits every time.
 #include "executor/kernels/scatter.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/indices.h"
@@ -112,10 +114,26 @@ Apply apply_of(const std::string& reduction, DataType type) {
       type, [&](auto tag) -> Apply { return apply_of<decltype(tag)>(reduction); });
 }
 
-void copy_data(const RunContext& run) {
+// Numbers known to be zero, such as the gradient of a table before its rows are added, are not read again.
+enum class Before : std::uint8_t { Zeros, Any };
+
+Before known_before(const PrepareContext& context) {
+  const Tensor* data = context.constant(0);
+  if (data == nullptr || data->type() == DataType::String) return Before::Any;
+  const auto* bytes = static_cast<const std::uint8_t*>(data->raw());
+  const bool are_zeros =
+      std::all_of(bytes, bytes + data->bytes(), [](std::uint8_t byte) { return byte == 0; });
+  return are_zeros ? Before::Zeros : Before::Any;
+}
+
+void start_from(Before before, const RunContext& run) {
   const Tensor& data = run.input(0);
-  if (data.raw() != run.output(0).raw())
-    copy_elements(data.type(), data.raw(), run.output(0).raw(), data.size());
+  Tensor& result = run.output(0);
+  if (before == Before::Zeros) {
+    std::memset(result.raw(), 0, result.bytes());
+  } else if (data.raw() != result.raw()) {
+    copy_elements(data.type(), data.raw(), result.raw(), data.size());
+  }
 }
 
 }  // namespace
@@ -127,10 +145,10 @@ PreparedKernel scatter_elements(PrepareContext& context) {
   const std::size_t count = ir::element_count(context.dims(1));
   const Apply apply = apply_of(context.get_string("reduction"), context.element(0));
   context.need_scratch(count * sizeof(std::int64_t));
-  return [data, axis, count, apply](const RunContext& run) {
+  return [data, axis, count, apply, before = known_before(context)](const RunContext& run) {
     auto* offsets = run.scratch<std::int64_t>();
     element_offsets(run.input(1), data, axis, offsets);
-    copy_data(run);
+    start_from(before, run);
     apply(run.input(2), {offsets, count}, 1, run.output(0));
   };
 }
@@ -142,10 +160,10 @@ PreparedKernel scatter_nd(PrepareContext& context) {
   const std::int64_t block = count_of(data, indices.back(), data.size());
   const Apply apply = apply_of(context.get_string("reduction"), context.element(0));
   context.need_scratch(rows * sizeof(std::int64_t));
-  return [data, rows, block, apply](const RunContext& run) {
+  return [data, rows, block, apply, before = known_before(context)](const RunContext& run) {
     auto* offsets = run.scratch<std::int64_t>();
     row_offsets(run.input(1), data, 0, offsets);
-    copy_data(run);
+    start_from(before, run);
     apply(run.input(2), {offsets, rows}, block, run.output(0));
   };
 }
@@ -163,7 +181,7 @@ PreparedKernel tensor_scatter(PrepareContext& context) {
   const std::int64_t block = count_of(cache, axis + 1, cache.size());
   const bool circular = context.get_string("mode") == "circular";
   return [=](const RunContext& run) {
-    copy_data(run);
+    start_from(Before::Any, run);
     const std::int64_t* first = run.has_input(2) ? run.input(2).data<std::int64_t>() : nullptr;
     with_block(run.input(0).type(), block, [&](auto move, std::int64_t bytes) {
       const auto* from = static_cast<const std::byte*>(run.input(1).raw());

@@ -212,10 +212,11 @@ StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights,
   return strips;
 }
 
-void multiply_strips(const StripWeights& weights, const StripOperands& operands) {
+void multiply_strips(const StripWeights& weights, const StripOperands& operands, StripOrder order) {
   const std::int64_t cost = operands.rows * weights.inner * kStrip;
   parallel_ranges(weights.strips(), cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t strip = begin; strip < end; ++strip) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t strip = order == StripOrder::Forth ? i : end - 1 - (i - begin);
       if (weights.bits == 32) {
         multiply_rows<32>(weights, strip, operands);
       } else if (weights.bits == 8) {

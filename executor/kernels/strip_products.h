@@ -73,7 +73,12 @@ struct StripOperands {
   const float* addend = nullptr;  ///< or nullptr; may be y
 };
 
-/// The same bits on any number of threads, and for a row whatever other rows there are.
-void multiply_strips(const StripWeights& weights, const StripOperands& operands);
+/// In which order a thread takes its strips. Who multiplies with the same weights again and again, more than
+/// a second-level cache holds, takes them back and forth: the last ones are still there.
+enum class StripOrder : std::uint8_t { Forth, Back };
+
+/// The same bits on any number of threads, in either order, and for a row whatever other rows there are.
+void multiply_strips(const StripWeights& weights, const StripOperands& operands,
+                     StripOrder order = StripOrder::Forth);
 
 }  // namespace podium::kernels

@@ -16,9 +16,8 @@ bool has_own_copy(const ir::Op& op, std::size_t input);
 bool may_take_memory(const ir::Op& op, std::size_t output, std::size_t input);
 bool chain_may_take_memory(const ir::Graph& body, std::size_t output, std::size_t input);
 
-/// Elements that a Chain computes at a time, the second number where it is plain arithmetic of floats.
+/// Elements that a Chain computes at a time.
 inline constexpr std::int64_t kChainPiece = 2048;
-inline constexpr std::int64_t kShortChainPiece = 1024;
 
 PreparedKernel prepare_chain(PrepareContext& context);
 PreparedKernel prepare_fused_convolution(PrepareContext& context);

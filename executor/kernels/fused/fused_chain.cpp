@@ -1,13 +1,13 @@
 // Ops that compute element by element over one shape, piece by piece: what lies between them stays in the
 // nearest caches and has no memory of its own. Inputs of one element are the same for all pieces. Where all
-// ops are plain arithmetic of floats, loops stand for their kernels, whose calls cost as much as a short
-// piece.
+// ops are plain arithmetic of floats, machine code stands for their kernels, and there are no pieces but
+// those of threads.
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
 
-#include "executor/kernels/fused/chain_loops.h"
+#include "executor/kernels/fused/chain_code.h"
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/tools/elementwise.h"
 
@@ -45,7 +45,7 @@ struct Plan {
   ir::IdMap<ValueId, bool> in_pieces;    // else it has one element
   ir::IdMap<ValueId, std::size_t> room;  // of values between the ops; kNone of others
   std::size_t rooms = 0;
-  std::vector<ChainLoop> loops;                        // per op; none where an op has none
+  std::shared_ptr<const ChainCode> code;               // nullptr where an op has none
   std::array<std::vector<PreparedKernel>, 2> kernels;  // else per op, for whole pieces and for the last one
   std::array<std::int64_t, 2> sizes = {};              // of these
   std::int64_t elements = 0;
@@ -54,11 +54,10 @@ struct Plan {
   explicit Plan(const PrepareContext& context) : body(context.get<ir::Body>("body")) {
     elements = context.output(0).element_count();
     for (const ir::Value& value : body->values) in_pieces.push_back(value.type.element_count() == elements);
+    sizes = {std::min(elements, kChainPiece), elements % kChainPiece};
+    code = ChainCode::of(*body, in_pieces);
+    if (code) return;
     find_rooms();
-    find_loops();
-    const std::int64_t piece = loops.empty() ? kChainPiece : kShortChainPiece;
-    sizes = {std::min(elements, piece), elements % piece};
-    if (!loops.empty()) return;
     for (std::size_t of = 0; of < sizes.size(); ++of) {
       for (const Op& op : body->ops) {
         if (sizes[of] > 0) kernels[of].push_back(prepare(context, op, sizes[of]));
@@ -72,20 +71,6 @@ struct Plan {
   }
 
  private:
-  void find_loops() {
-    const auto is_float = [&](ValueId id) { return (*body)[id].type.element == DataType::Float; };
-    const auto operand = [&](ValueId id) {
-      return in_pieces[id] ? ChainOperand::Piece : ChainOperand::Number;
-    };
-    for (const Op& op : body->ops) {
-      const bool are_floats = std::ranges::all_of(op.inputs, is_float) && is_float(op.outputs[0]);
-      const ChainLoop loop =
-          are_floats ? find_chain_loop(op, operand(op.inputs.front()), operand(op.inputs.back())) : nullptr;
-      if (loop == nullptr) return loops.clear();
-      loops.push_back(loop);
-    }
-  }
-
   PreparedKernel prepare(const PrepareContext& chain, const Op& op, std::int64_t size) {
     PrepareContext context(op);
     std::vector<Tensor> numbers(op.inputs.size());
@@ -143,11 +128,6 @@ class Workspace {
     const auto address = reinterpret_cast<std::uintptr_t>(rooms_.data());
     std::byte* first = rooms_.data() + (64 - address % 64) % 64;
     scratch_ = first + plan.rooms * room_bytes();
-    if (!plan.loops.empty()) {
-      for (const std::size_t room : plan.room)
-        at_.push_back(room == kNone ? nullptr : reinterpret_cast<float*>(first + room * room_bytes()));
-      return;
-    }
     for (std::size_t of = 0; of < plan.sizes.size(); ++of) {
       if (plan.sizes[of] == 0) continue;
       Views& views = views_[of];
@@ -168,7 +148,6 @@ class Workspace {
 
   void compute(const RunContext& run, std::int64_t piece) {
     const std::int64_t first = piece * plan_.sizes[0];
-    if (!plan_.loops.empty()) return compute_by_loops(run, first);
     const std::size_t of = first + plan_.sizes[0] <= plan_.elements ? 0 : 1;
     Views& views = views_[of];
     const Graph& body = *plan_.body;
@@ -183,41 +162,6 @@ class Workspace {
   }
 
  private:
-  void compute_by_loops(const RunContext& run, std::int64_t first) {
-    const Graph& body = *plan_.body;
-    const auto memory = [&](const Tensor& whole, ValueId id) {
-      return static_cast<float*>(const_cast<void*>(whole.raw())) + (plan_.in_pieces[id] ? first : 0);
-    };
-    for (std::size_t i = 0; i < body.inputs.size(); ++i)
-      at_[body.inputs[i]] = memory(run.input(i), body.inputs[i]);
-    for (std::size_t i = 0; i < body.outputs.size(); ++i)
-      at_[body.outputs[i]] = memory(run.output(i), body.outputs[i]);
-    const std::int64_t count = std::min(plan_.sizes[0], plan_.elements - first);
-    for (std::size_t i = 0; i < body.ops.size(); ++i) {
-      ask_for_next_piece(first, i);
-      const Op& op = body.ops[i];
-      plan_.loops[i](at_[op.inputs.front()], at_[op.inputs.back()], at_[op.outputs[0]], count);
-    }
-  }
-
-  // The machine's own prefetching begins anew with each piece. While an op computes, a share of what the next
-  // piece reads is on its way.
-  void ask_for_next_piece(std::int64_t first, std::size_t op) const {
-    constexpr std::int64_t kLine = 16;  // floats
-    constexpr int kForReading = 0;
-    constexpr int kIntoSecondCache = 2;
-    const std::int64_t next = first + plan_.sizes[0];
-    const std::int64_t lines = (std::min(plan_.sizes[0], plan_.elements - next) + kLine - 1) / kLine;
-    const auto ops = std::ssize(plan_.body->ops);
-    const auto place = static_cast<std::int64_t>(op);
-    for (ValueId id : plan_.body->inputs) {
-      if (!plan_.in_pieces[id]) continue;
-      const float* from = at_[id] + plan_.sizes[0];
-      for (std::int64_t line = lines * place / ops; line < lines * (place + 1) / ops; ++line)
-        __builtin_prefetch(from + line * kLine, kForReading, kIntoSecondCache);
-    }
-  }
-
   struct Views {
     ir::IdMap<ValueId, Datum> data;
     std::vector<std::vector<const Datum*>> inputs;
@@ -236,7 +180,6 @@ class Workspace {
   std::vector<std::byte> rooms_;
   std::byte* scratch_ = nullptr;
   std::array<Views, 2> views_;
-  ir::IdMap<ValueId, float*> at_;  // of loops: the piece or number of each value
 };
 
 // Workspaces are made as threads need them and kept.
@@ -258,6 +201,17 @@ struct Chain {
   }
 };
 
+void run_code(const Plan& plan, const RunContext& run, std::int64_t begin, std::int64_t end) {
+  std::vector<float*> operands;
+  const auto add = [&](const Tensor& whole, ValueId id) {
+    operands.push_back(static_cast<float*>(const_cast<void*>(whole.raw())) +
+                       (plan.in_pieces[id] ? begin : 0));
+  };
+  for (std::size_t i = 0; i < plan.body->inputs.size(); ++i) add(run.input(i), plan.body->inputs[i]);
+  for (std::size_t i = 0; i < plan.body->outputs.size(); ++i) add(run.output(i), plan.body->outputs[i]);
+  plan.code->run(operands, end - begin);
+}
+
 }  // namespace
 
 bool chain_may_take_memory(const Graph& body, std::size_t output, std::size_t input) {
@@ -276,10 +230,16 @@ bool chain_may_take_memory(const Graph& body, std::size_t output, std::size_t in
 PreparedKernel prepare_chain(PrepareContext& context) {
   const auto chain = std::make_shared<Chain>(Plan(context));
   return [chain](const RunContext& run) {
-    const std::int64_t size = chain->plan.sizes[0];
-    const std::int64_t pieces = (chain->plan.elements + size - 1) / size;
-    const std::int64_t ops = std::ssize(chain->plan.body->ops);
-    parallel_ranges(pieces, size * kElementCost * ops, [&](std::int64_t begin, std::int64_t end) {
+    const Plan& plan = chain->plan;
+    const std::int64_t size = plan.sizes[0];
+    const std::int64_t pieces = (plan.elements + size - 1) / size;
+    const std::int64_t cost = size * kElementCost * std::ssize(plan.body->ops);
+    if (plan.code) {
+      return parallel_ranges(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
+        run_code(plan, run, begin * size, std::min(end * size, plan.elements));
+      });
+    }
+    parallel_ranges(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
       std::unique_ptr<Workspace> workspace = chain->take();
       for (std::int64_t piece = begin; piece < end; ++piece) workspace->compute(run, piece);
       chain->give_back(std::move(workspace));

@@ -31,6 +31,17 @@ TEST(Gather, TakesStringsAtNegativeIndices) {
               HasSubstr("index -4 is outside [-3, 2]"));
 }
 
+// Memory of an earlier run is where the zeros go.
+TEST(ScatterNd, AddsToZerosThatAreKnown) {
+  const auto y = run_text(
+      "g (float[2,1] u, int64[2,1] i) => (float[3,1] y, float[3,1] z) <float[3,1] none = {0, 0, 0}, float[3,1] "
+      "some = {0, 0, 5}> { y = ScatterND <reduction = \"add\"> (none, i, u)"
+      " z = ScatterND <reduction = \"add\"> (some, i, u) }",
+      {tensor<float>({2, 1}, {1, 2}), tensor<std::int64_t>({2, 1}, {1, 1})});
+  EXPECT_THAT(values<float>(y[0]), ElementsAre(0, 3, 0));
+  EXPECT_THAT(values<float>(y[1]), ElementsAre(0, 3, 5));
+}
+
 TEST(Gather, OfAnIndexThatIsAScalarDropsTheAxis) {
   const auto y =
       run_text("g (uint8[3,2] x, int64 i) => (uint8[N] y) { y = Gather(x, i) }",

@@ -30,14 +30,15 @@ struct Operands {
   explicit Operands(std::int64_t count)
       : x(numbers(count * kInner, 1)), y(numbers(count * kRowY, 4)), rows(count) {}
 
-  std::vector<float> multiplied() const {
+  std::vector<float> multiplied(StripOrder order = StripOrder::Forth) const {
     std::vector<float> result = y;
-    multiply_strips(strips_of(MatrixOfFloats::plain(w.data(), kInner, kColumns)), {.x = x.data(),
-                                                                                   .rows = rows,
-                                                                                   .y = result.data(),
-                                                                                   .row_y = kRowY,
-                                                                                   .bias = bias.data(),
-                                                                                   .addend = result.data()});
+    const StripOperands operands{.x = x.data(),
+                                 .rows = rows,
+                                 .y = result.data(),
+                                 .row_y = kRowY,
+                                 .bias = bias.data(),
+                                 .addend = result.data()};
+    multiply_strips(strips_of(MatrixOfFloats::plain(w.data(), kInner, kColumns)), operands, order);
     return result;
   }
 };
@@ -90,15 +91,17 @@ TEST(StripProducts, TakeTransposedWeights) {
   EXPECT_TRUE(std::ranges::equal(strips.numbers.values<float>(), plain.numbers.values<float>()));
 }
 
-TEST(StripProducts, GiveARowTheSameBitsBesideOthersAndOnAnyNumberOfThreads) {
+TEST(StripProducts, GiveARowTheSameBitsBesideOthersOnAnyNumberOfThreadsInEitherOrder) {
   const Operands all(2 * kMostStripRows + 1);
   std::vector<float> together;
   {
     const ThreadLimit limit(2);
     together = all.multiplied();
+    EXPECT_EQ(all.multiplied(StripOrder::Back), together);
   }
   const ThreadLimit limit(1);
   EXPECT_EQ(all.multiplied(), together);
+  EXPECT_EQ(all.multiplied(StripOrder::Back), together);
   const Operands first(1);
   const std::vector<float> alone = first.multiplied();
   EXPECT_TRUE(std::equal(alone.begin(), alone.begin() + kColumns, together.begin()));

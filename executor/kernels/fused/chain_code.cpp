@@ -1,0 +1,250 @@
+// The code of a chain is a loop over vectors, then one over what is left, element by element:
+//
+//   broadcast the numbers; for each vector { load; op; op; load; op; ..; store; store }
+//
+// A register belongs to a number throughout, and to another value from the op or load that makes it to its
+// last reader. Results are stored when all operands have been read, as they may lie where these are.
+#include "executor/kernels/fused/chain_code.h"
+
+#if defined(__AVX2__)
+
+#include <xbyak/xbyak.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace podium::kernels {
+namespace {
+
+using ir::Graph;
+using ir::IdMap;
+using ir::Op;
+using ir::ValueId;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+
+#if defined(__AVX512F__)
+constexpr auto kVector = Xbyak::Operand::ZMM;
+constexpr int kLanes = 16;
+constexpr int kVectorRegisters = 32;
+#else
+constexpr auto kVector = Xbyak::Operand::YMM;
+constexpr int kLanes = 8;
+constexpr int kVectorRegisters = 16;
+#endif
+constexpr int kElementBytes = sizeof(float);
+constexpr int kPointerBytes = sizeof(float*);
+
+enum class Lanes : std::uint8_t { All, One };
+
+bool is_arithmetic(const Graph& body, const Op& op) {
+  const auto is_float = [&](ValueId id) { return body[id].type.element == ir::DataType::Float; };
+  return (op.is("Add") || op.is("Sub") || op.is("Mul") || op.is("Div") || op.is("Sqrt")) &&
+         std::ranges::all_of(op.inputs, is_float) && is_float(op.outputs[0]);
+}
+
+// Which vector register each value has; several have the same one after each other.
+class Registers {
+ public:
+  Registers(const Graph& body, const IdMap<ValueId, bool>& in_pieces)
+      : of_(std::ssize(body.values), kNone), readers_(std::ssize(body.values), 0) {
+    for (int i = kVectorRegisters; i-- > 0;) unused_.push_back(i);
+    for (const Op& op : body.ops) {
+      for (ValueId id : op.inputs) ++readers_[id];
+    }
+    for (ValueId id : body.outputs) ++readers_[id];  // the store at the end
+    for (ValueId id : body.inputs) {
+      if (!in_pieces[id]) take(id);
+    }
+    for (const Op& op : body.ops) {
+      for (ValueId id : op.inputs) {
+        if (of_[id] == kNone) take(id);
+      }
+      for (ValueId id : op.inputs) {
+        if (in_pieces[id] && --readers_[id] == 0) unused_.push_back(of_[id]);
+      }
+      take(op.outputs[0]);
+    }
+  }
+
+  bool suffice() const { return suffice_; }
+  int operator[](ValueId id) const { return of_[id]; }
+  bool has(ValueId id) const { return of_[id] != kNone; }
+
+ private:
+  static constexpr int kNone = -1;
+
+  void take(ValueId id) {
+    suffice_ &= !unused_.empty();
+    if (unused_.empty()) return;
+    of_[id] = unused_.back();
+    unused_.pop_back();
+  }
+
+  IdMap<ValueId, int> of_;
+  IdMap<ValueId, int> readers_;  // that are still to come
+  std::vector<int> unused_;
+  bool suffice_ = true;
+};
+
+class Compiled : public ChainCode, Xbyak::CodeGenerator {
+ public:
+  Compiled(const Graph& body, const IdMap<ValueId, bool>& in_pieces, const Registers& registers)
+      : CodeGenerator(most_bytes(body), Xbyak::DontSetProtectRWE),
+        body_(body),
+        in_pieces_(in_pieces),
+        registers_(registers),
+        pointers_(std::ssize(body.inputs) + std::ssize(body.outputs)) {
+    const std::vector<Reg64> saved = take_pointers();
+    for (const Reg64& one : saved) push(one);
+    load_numbers();
+    const Reg64& end = rsi;  // of the bytes of an operand
+    const Reg64& end_of_vectors = rdi;
+    shl(end, 2);
+    mov(end_of_vectors, end);
+    and_(end_of_vectors, -kLanes * kElementBytes);
+    xor_(rax, rax);
+    loop(Lanes::All, end_of_vectors);
+    loop(Lanes::One, end);
+    vzeroupper();
+    for (auto one = saved.rbegin(); one != saved.rend(); ++one) pop(*one);
+    ret();
+    setProtectModeRE();
+    run_ = getCode<void (*)(float* const*, std::int64_t)>();
+  }
+
+  void run(std::span<float* const> operands, std::int64_t count) const override {
+    run_(operands.data(), count);
+  }
+
+  /// Whether there are as many registers for pointers as operands in pieces.
+  static bool has_pointers(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
+    const auto pieces = std::ranges::count_if(body.inputs, [&](ValueId id) { return in_pieces[id]; });
+    return pieces + std::ssize(body.outputs) <= std::ssize(kPointers);
+  }
+
+ private:
+  // Those that a function may change, then those that it has to give back; rdi and rsi have the arguments,
+  // rax the place.
+  static constexpr std::array kPointers{Xbyak::Operand::RCX, Xbyak::Operand::RDX, Xbyak::Operand::R8,
+                                        Xbyak::Operand::R9,  Xbyak::Operand::R10, Xbyak::Operand::R11,
+                                        Xbyak::Operand::RBX, Xbyak::Operand::RBP, Xbyak::Operand::R12,
+                                        Xbyak::Operand::R13, Xbyak::Operand::R14, Xbyak::Operand::R15};
+  static constexpr std::size_t kFree = 6;
+
+  static std::size_t most_bytes(const Graph& body) {
+    constexpr std::size_t kLongestInstruction = 15;
+    constexpr std::size_t kOthers = 64;
+    const std::size_t instructions = 2 * (body.ops.size() + body.inputs.size() + body.outputs.size()) +
+                                     2 * (body.inputs.size() + body.outputs.size()) + kOthers;
+    return instructions * kLongestInstruction;
+  }
+
+  bool is_in_pieces(std::size_t operand) const {
+    return operand >= body_.inputs.size() || in_pieces_[body_.inputs[operand]];
+  }
+
+  // Gives each operand in pieces a register, and says which of them are to be given back.
+  std::vector<Reg64> take_pointers() {
+    std::vector<Reg64> saved;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < pointers_.size(); ++i) {
+      if (!is_in_pieces(i)) continue;
+      pointers_[i] = Reg64(kPointers.at(next));
+      if (next++ >= kFree) saved.push_back(pointers_[i]);
+    }
+    return saved;
+  }
+
+  void load_numbers() {
+    for (std::size_t i = 0; i < pointers_.size(); ++i) {
+      const auto at = ptr[rdi + static_cast<int>(i) * kPointerBytes];
+      mov(is_in_pieces(i) ? pointers_[i] : rax, at);
+      if (!is_in_pieces(i) && registers_.has(body_.inputs[i]))
+        vbroadcastss(Xmm(kVector, registers_[body_.inputs[i]]), ptr[rax]);
+    }
+  }
+
+  // Goes on from the place that rax has.
+  void loop(Lanes lanes, const Reg64& end) {
+    Xbyak::Label again;
+    Xbyak::Label done;
+    cmp(rax, end);
+    jge(done, T_NEAR);
+    L(again);
+    compute(lanes);
+    add(rax, (lanes == Lanes::All ? kLanes : 1) * kElementBytes);
+    cmp(rax, end);
+    jl(again, T_NEAR);
+    L(done);
+  }
+
+  void compute(Lanes lanes) {
+    IdMap<ValueId, bool> is_loaded(std::ssize(body_.values), false);
+    const auto load = [&](ValueId id) {
+      const std::size_t i = std::ranges::find(body_.inputs, id) - body_.inputs.begin();
+      if (i == body_.inputs.size() || !in_pieces_[id] || is_loaded[id]) return;
+      is_loaded[id] = true;
+      const auto from = ptr[pointers_[i] + rax];
+      lanes == Lanes::All ? vmovups(of(id, lanes), from) : vmovss(of(id, lanes), from);
+    };
+    for (const Op& op : body_.ops) {
+      std::ranges::for_each(op.inputs, load);
+      emit(op, of(op.outputs[0], lanes), of(op.inputs.front(), lanes), of(op.inputs.back(), lanes), lanes);
+    }
+    for (std::size_t i = 0; i < body_.outputs.size(); ++i) {
+      const auto to = ptr[pointers_[body_.inputs.size() + i] + rax];
+      const Xmm result = of(body_.outputs[i], lanes);
+      lanes == Lanes::All ? vmovups(to, result) : vmovss(to, result);
+    }
+  }
+
+  Xmm of(ValueId id, Lanes lanes) const {
+    return {lanes == Lanes::All ? kVector : Xbyak::Operand::XMM, registers_[id]};
+  }
+
+  void emit(const Op& op, const Xmm& y, const Xmm& a, const Xmm& b, Lanes lanes) {
+    const bool all = lanes == Lanes::All;
+    if (op.is("Add")) return all ? vaddps(y, a, b) : vaddss(y, a, b);
+    if (op.is("Sub")) return all ? vsubps(y, a, b) : vsubss(y, a, b);
+    if (op.is("Mul")) return all ? vmulps(y, a, b) : vmulss(y, a, b);
+    if (op.is("Div")) return all ? vdivps(y, a, b) : vdivss(y, a, b);
+    return all ? vsqrtps(y, a) : vsqrtss(y, a, a);
+  }
+
+  const Graph& body_;  // these three are there while the constructor runs
+  const IdMap<ValueId, bool>& in_pieces_;
+  const Registers& registers_;
+  std::vector<Reg64> pointers_;
+  void (*run_)(float* const*, std::int64_t) = nullptr;
+};
+
+}  // namespace
+
+std::shared_ptr<const ChainCode> ChainCode::of(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
+  const auto is_known = [&](const Op& op) { return is_arithmetic(body, op) && in_pieces[op.outputs[0]]; };
+  if (!std::ranges::all_of(body.ops, is_known) || !Compiled::has_pointers(body, in_pieces)) return nullptr;
+  const Registers registers(body, in_pieces);
+  if (!registers.suffice()) return nullptr;
+  try {
+    return std::make_shared<const Compiled>(body, in_pieces, registers);
+  } catch (const Xbyak::Error&) {  // no memory for code
+    return nullptr;
+  }
+}
+
+}  // namespace podium::kernels
+
+#else
+
+namespace podium::kernels {
+
+std::shared_ptr<const ChainCode> ChainCode::of(const ir::Graph& /*body*/,
+                                               const ir::IdMap<ir::ValueId, bool>& /*in_pieces*/) {
+  return nullptr;
+}
+
+}  // namespace podium::kernels
+
+#endif
