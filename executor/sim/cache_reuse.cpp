@@ -3,10 +3,13 @@
 // what a round finds of the one before it.
 #include "executor/sim/cache_reuse.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 
 #include "ir/id_map.h"
+#include "ir/training.h"
 #include "ir/type.h"
 
 namespace podium::sim {
@@ -17,7 +20,27 @@ using ir::ValueId;
 struct Traffic {
   std::set<ValueId> loaded = {};
   std::set<ValueId> stored = {};
+  std::set<ValueId> overwriting = {};  ///< stored where something that is loaded was: new weights
 };
+
+// Each new state of an update lies where an old one of its type was, which the update has read.
+void note_overwriting(const ir::Graph& graph, const ir::IdMap<ValueId, bool>& crosses, Traffic& touched) {
+  std::vector<ValueId> states;
+  std::ranges::copy_if(touched.loaded, std::back_inserter(states), [&](ValueId id) { return crosses[id]; });
+  for (ValueId id : touched.stored) {
+    const auto former = std::ranges::find_if(
+        states, [&](ValueId state) { return crosses[id] && graph[state].type == graph[id].type; });
+    if (former == states.end()) continue;
+    touched.overwriting.insert(id);
+    states.erase(former);
+  }
+}
+
+bool updates_states(const DeviceKernel& kernel) {
+  return std::ranges::all_of(kernel, [](const ir::Op* op) {
+    return ir::is_outer(*op) && op->spec->category == ir::Category::Elementwise;
+  });
+}
 
 // What stays inside of a kernel is touched by nobody.
 std::vector<Traffic> traffic_of(const ir::Graph& graph, const std::vector<DeviceKernel>& kernels) {
@@ -41,6 +64,13 @@ std::vector<Traffic> traffic_of(const ir::Graph& graph, const std::vector<Device
   }
   for (ValueId id : graph.outputs) {
     if (maker[id] != kNone) touched[maker[id]].stored.insert(id);
+  }
+  ir::IdMap<ValueId, bool> crosses(std::ssize(graph.values), false);
+  for (const auto& ends : {graph.inputs, graph.outputs}) {
+    for (ValueId id : ends) crosses[id] = true;
+  }
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (updates_states(kernels[i])) note_overwriting(graph, crosses, touched[i]);
   }
   return touched;
 }
@@ -79,6 +109,10 @@ std::vector<std::int64_t> cached_bytes(const ir::Graph& graph, const std::vector
       }
       for (ValueId id : traffic[i].stored) {
         const std::int64_t bytes = ir::packed_bytes(graph[id].type);
+        if (traffic[i].overwriting.contains(id)) {
+          cached[i] += bytes;
+          continue;
+        }
         const bool was_there = is_found(last[id]);
         if (was_there) cached[i] += bytes;
         last[id] = {.at = before, .stored_by = was_there ? std::nullopt : std::optional(i)};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/training.h"
 #include "tests/support/graph_text.h"
 
 namespace podium::sim {
@@ -45,6 +46,21 @@ TEST(CacheReuse, CountsNothingThatStaysInsideOfAKernel) {
   const DeviceKernel all{&graph.ops[0], &graph.ops[1], &graph.ops[2]};
   EXPECT_EQ(cached_bytes(graph, {all}, 800), (Bytes{800}));
   EXPECT_EQ(cached_bytes(graph, {all}, 799), (Bytes{0}));
+}
+
+// 400 bytes each of a weight and its gradient, and the new weight in place of the old one.
+TEST(CacheReuse, OfAnUpdateIsThatOfItsStatesOnce) {
+  ir::Graph graph =
+      testing::graph_of("g (float[100] w, float[100] x) => (float[100] v) { s = Mul(x, x) v = Sub(w, s) }");
+  const auto found = [&](std::int64_t cache_bytes) {
+    const DeviceKernel all{&graph.ops[0], &graph.ops[1]};
+    return cached_bytes(graph, {all}, cache_bytes);
+  };
+  EXPECT_EQ(found(1200), (Bytes{1200}));
+  EXPECT_EQ(found(1199), (Bytes{0}));
+  for (ir::Op& op : graph.ops) ir::set_attribute(op, ir::kContextAttribute, ir::kOuterContext);
+  EXPECT_EQ(found(800), (Bytes{1200}));
+  EXPECT_EQ(found(799), (Bytes{400}));
 }
 
 }  // namespace

@@ -52,6 +52,38 @@ TEST(DeviceKernels, AreOneForTheOpsOfAnUpdate) {
   EXPECT_EQ(device_kernels(graph, with_fusion("ipu-m2000", Fusion::Nodes)).size(), 1U);
 }
 
+// A number that is made behind the first op of an update could have been made before it.
+TEST(DeviceKernels, AreOneWhereANumberIsMadeBetweenTheirOps) {
+  const auto kernels = [](const std::string& of_numbers) {
+    const ir::Graph graph =
+        testing::graph_of("g (float[64, 64] x, float[1] t) => (float[64, 64] y) { a = Mul(x, x) " +
+                          of_numbers + " y = Mul(a, n) }");
+    return device_kernels(graph, with_fusion("a100-80", Fusion::All)).size();
+  };
+  EXPECT_EQ(kernels("m = Neg(t) n = ReduceSum(m)"), 3U);
+  EXPECT_EQ(kernels("m = Neg(t) k = Cast <to = 1> (m) n = Exp(k)"), 1U);
+}
+
+// The engine's plain arithmetic stays in registers, where a division takes longest; on GPUs all is one rate.
+TEST(DeviceKernels, OfPlainArithmeticComputeInRegistersOnThisMachine) {
+  const auto slower = [](device::ProcessorKind kind, const std::string& op) {
+    Device device = with_fusion("a100-80", Fusion::All);
+    device.kind = kind;
+    device.vector_bytes_per_cycle = 0.01;  // so that memory has no part
+    const auto taken = [&](const std::string& last) {
+      return seconds(
+          testing::graph_of("g (float[4096, 4096] x) => (float[4096, 4096] y) { a = Mul(x, x) b = Add(a, x)"
+                            " c = Sub(b, x) d = Mul(c, x) y = " +
+                            last + "(d, x) }"),
+          device);
+    };
+    return taken(op) / taken("Add");
+  };
+  EXPECT_NEAR(slower(device::ProcessorKind::Cpu, "Div"), (4 + 8) / 5.0, 0.01);
+  EXPECT_NEAR(slower(device::ProcessorKind::Cpu, "Sub"), 1, 0.01);
+  EXPECT_NEAR(slower(device::ProcessorKind::Gpu, "Div"), 1, 0.01);
+}
+
 // A product between quantised numbers as the passes leave it, but for the annotation.
 ir::Graph between_bytes() {
   ir::Graph graph = testing::graph_of(
@@ -350,8 +382,8 @@ TEST(DeviceKernels, PassOverScoresThatAMaskHides) {
   const auto attention = [](const char* masks) {
     return testing::graph_of(std::string(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
         float16[8, 16, 2048, 64] v, bool[2048, 2048] m, float16 low) => (float16[8, 16, 2048, 64] y) {
-      s = MatMul(q, k) )") +
-                             masks + " p = Softmax(t) y = MatMul(p, v) }");
+      s = MatMul(q, k) )") + masks +
+                             " p = Softmax(t) y = MatMul(p, v) }");
   };
   const ir::Graph plain = attention("t = Identity(s)");
   const ir::Graph masked = attention("t = Where(m, s, low)");
