@@ -35,6 +35,7 @@ struct AnnotateOptions {
   bool list = false;
 };
 
+/// Whether devices share out images.
 inline bool cuts_images(const AnnotateOptions& options) {
   return options.spatial_parallel || options.sample_parallel;
 }

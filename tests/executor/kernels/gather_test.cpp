@@ -31,7 +31,6 @@ TEST(Gather, TakesStringsAtNegativeIndices) {
               HasSubstr("index -4 is outside [-3, 2]"));
 }
 
-// Memory of an earlier run is where the zeros go.
 TEST(ScatterNd, AddsToZerosThatAreKnown) {
   const auto y = run_text(
       "g (float[2,1] u, int64[2,1] i) => (float[3,1] y, float[3,1] z) <float[3,1] none = {0, 0, 0}, float[3,1] "
