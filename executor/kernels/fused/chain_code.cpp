@@ -88,59 +88,56 @@ class Registers {
   bool suffice_ = true;
 };
 
-class Compiled : public ChainCode, Xbyak::CodeGenerator {
+// Those that a function may change, then those that it has to give back; rdi and rsi have the arguments, rax
+// the place.
+constexpr std::array kPointers{Xbyak::Operand::RCX, Xbyak::Operand::RDX, Xbyak::Operand::R8,
+                               Xbyak::Operand::R9,  Xbyak::Operand::R10, Xbyak::Operand::R11,
+                               Xbyak::Operand::RBX, Xbyak::Operand::RBP, Xbyak::Operand::R12,
+                               Xbyak::Operand::R13, Xbyak::Operand::R14, Xbyak::Operand::R15};
+constexpr std::size_t kFreePointers = 6;
+
+// Whether there are as many registers for pointers as operands in pieces.
+bool has_pointers(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
+  const auto pieces = std::ranges::count_if(body.inputs, [&](ValueId id) { return in_pieces[id]; });
+  return pieces + std::ssize(body.outputs) <= std::ssize(kPointers);
+}
+
+std::size_t most_bytes(const Graph& body) {
+  constexpr std::size_t kLongestInstruction = 15;
+  constexpr std::size_t kOthers = 64;
+  const std::size_t operands = body.inputs.size() + body.outputs.size();
+  return (2 * body.ops.size() + 4 * operands + kOthers) * kLongestInstruction;
+}
+
+// Writes a chain's function: (first element of each operand, number of elements).
+class Emitter {
  public:
-  Compiled(const Graph& body, const IdMap<ValueId, bool>& in_pieces, const Registers& registers)
-      : CodeGenerator(most_bytes(body), Xbyak::DontSetProtectRWE),
+  Emitter(Xbyak::CodeGenerator& code, const Graph& body, const IdMap<ValueId, bool>& in_pieces,
+          const Registers& registers)
+      : code_(code),
         body_(body),
         in_pieces_(in_pieces),
         registers_(registers),
-        pointers_(std::ssize(body.inputs) + std::ssize(body.outputs)) {
+        pointers_(std::ssize(body.inputs) + std::ssize(body.outputs)) {}
+
+  void emit() {
     const std::vector<Reg64> saved = take_pointers();
-    for (const Reg64& one : saved) push(one);
+    for (const Reg64& one : saved) code_.push(one);
     load_numbers();
-    const Reg64& end = rsi;  // of the bytes of an operand
-    const Reg64& end_of_vectors = rdi;
-    shl(end, 2);
-    mov(end_of_vectors, end);
-    and_(end_of_vectors, -kLanes * kElementBytes);
-    xor_(rax, rax);
+    const Reg64& end = code_.rsi;  // of the bytes of an operand
+    const Reg64& end_of_vectors = code_.rdi;
+    code_.shl(end, 2);
+    code_.mov(end_of_vectors, end);
+    code_.and_(end_of_vectors, -kLanes * kElementBytes);
+    code_.xor_(code_.rax, code_.rax);
     loop(Lanes::All, end_of_vectors);
     loop(Lanes::One, end);
-    vzeroupper();
-    for (auto one = saved.rbegin(); one != saved.rend(); ++one) pop(*one);
-    ret();
-    setProtectModeRE();
-    run_ = getCode<void (*)(float* const*, std::int64_t)>();
-  }
-
-  void run(std::span<float* const> operands, std::int64_t count) const override {
-    run_(operands.data(), count);
-  }
-
-  /// Whether there are as many registers for pointers as operands in pieces.
-  static bool has_pointers(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
-    const auto pieces = std::ranges::count_if(body.inputs, [&](ValueId id) { return in_pieces[id]; });
-    return pieces + std::ssize(body.outputs) <= std::ssize(kPointers);
+    code_.vzeroupper();
+    for (auto one = saved.rbegin(); one != saved.rend(); ++one) code_.pop(*one);
+    code_.ret();
   }
 
  private:
-  // Those that a function may change, then those that it has to give back; rdi and rsi have the arguments,
-  // rax the place.
-  static constexpr std::array kPointers{Xbyak::Operand::RCX, Xbyak::Operand::RDX, Xbyak::Operand::R8,
-                                        Xbyak::Operand::R9,  Xbyak::Operand::R10, Xbyak::Operand::R11,
-                                        Xbyak::Operand::RBX, Xbyak::Operand::RBP, Xbyak::Operand::R12,
-                                        Xbyak::Operand::R13, Xbyak::Operand::R14, Xbyak::Operand::R15};
-  static constexpr std::size_t kFree = 6;
-
-  static std::size_t most_bytes(const Graph& body) {
-    constexpr std::size_t kLongestInstruction = 15;
-    constexpr std::size_t kOthers = 64;
-    const std::size_t instructions = 2 * (body.ops.size() + body.inputs.size() + body.outputs.size()) +
-                                     2 * (body.inputs.size() + body.outputs.size()) + kOthers;
-    return instructions * kLongestInstruction;
-  }
-
   bool is_in_pieces(std::size_t operand) const {
     return operand >= body_.inputs.size() || in_pieces_[body_.inputs[operand]];
   }
@@ -152,17 +149,17 @@ class Compiled : public ChainCode, Xbyak::CodeGenerator {
     for (std::size_t i = 0; i < pointers_.size(); ++i) {
       if (!is_in_pieces(i)) continue;
       pointers_[i] = Reg64(kPointers.at(next));
-      if (next++ >= kFree) saved.push_back(pointers_[i]);
+      if (next++ >= kFreePointers) saved.push_back(pointers_[i]);
     }
     return saved;
   }
 
   void load_numbers() {
     for (std::size_t i = 0; i < pointers_.size(); ++i) {
-      const auto at = ptr[rdi + static_cast<int>(i) * kPointerBytes];
-      mov(is_in_pieces(i) ? pointers_[i] : rax, at);
+      const auto at = code_.ptr[code_.rdi + static_cast<int>(i) * kPointerBytes];
+      code_.mov(is_in_pieces(i) ? pointers_[i] : code_.rax, at);
       if (!is_in_pieces(i) && registers_.has(body_.inputs[i]))
-        vbroadcastss(Xmm(kVector, registers_[body_.inputs[i]]), ptr[rax]);
+        code_.vbroadcastss(Xmm(kVector, registers_[body_.inputs[i]]), code_.ptr[code_.rax]);
     }
   }
 
@@ -170,14 +167,14 @@ class Compiled : public ChainCode, Xbyak::CodeGenerator {
   void loop(Lanes lanes, const Reg64& end) {
     Xbyak::Label again;
     Xbyak::Label done;
-    cmp(rax, end);
-    jge(done, T_NEAR);
-    L(again);
+    code_.cmp(code_.rax, end);
+    code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(again);
     compute(lanes);
-    add(rax, (lanes == Lanes::All ? kLanes : 1) * kElementBytes);
-    cmp(rax, end);
-    jl(again, T_NEAR);
-    L(done);
+    code_.add(code_.rax, (lanes == Lanes::All ? kLanes : 1) * kElementBytes);
+    code_.cmp(code_.rax, end);
+    code_.jl(again, Xbyak::CodeGenerator::T_NEAR);
+    code_.L(done);
   }
 
   void compute(Lanes lanes) {
@@ -186,17 +183,17 @@ class Compiled : public ChainCode, Xbyak::CodeGenerator {
       const std::size_t i = std::ranges::find(body_.inputs, id) - body_.inputs.begin();
       if (i == body_.inputs.size() || !in_pieces_[id] || is_loaded[id]) return;
       is_loaded[id] = true;
-      const auto from = ptr[pointers_[i] + rax];
-      lanes == Lanes::All ? vmovups(of(id, lanes), from) : vmovss(of(id, lanes), from);
+      const auto from = code_.ptr[pointers_[i] + code_.rax];
+      lanes == Lanes::All ? code_.vmovups(of(id, lanes), from) : code_.vmovss(of(id, lanes), from);
     };
     for (const Op& op : body_.ops) {
       std::ranges::for_each(op.inputs, load);
-      emit(op, of(op.outputs[0], lanes), of(op.inputs.front(), lanes), of(op.inputs.back(), lanes), lanes);
+      compute(op, of(op.outputs[0], lanes), of(op.inputs.front(), lanes), of(op.inputs.back(), lanes), lanes);
     }
     for (std::size_t i = 0; i < body_.outputs.size(); ++i) {
-      const auto to = ptr[pointers_[body_.inputs.size() + i] + rax];
+      const auto to = code_.ptr[pointers_[body_.inputs.size() + i] + code_.rax];
       const Xmm result = of(body_.outputs[i], lanes);
-      lanes == Lanes::All ? vmovups(to, result) : vmovss(to, result);
+      lanes == Lanes::All ? code_.vmovups(to, result) : code_.vmovss(to, result);
     }
   }
 
@@ -204,19 +201,37 @@ class Compiled : public ChainCode, Xbyak::CodeGenerator {
     return {lanes == Lanes::All ? kVector : Xbyak::Operand::XMM, registers_[id]};
   }
 
-  void emit(const Op& op, const Xmm& y, const Xmm& a, const Xmm& b, Lanes lanes) {
+  void compute(const Op& op, const Xmm& y, const Xmm& a, const Xmm& b, Lanes lanes) {
     const bool all = lanes == Lanes::All;
-    if (op.is("Add")) return all ? vaddps(y, a, b) : vaddss(y, a, b);
-    if (op.is("Sub")) return all ? vsubps(y, a, b) : vsubss(y, a, b);
-    if (op.is("Mul")) return all ? vmulps(y, a, b) : vmulss(y, a, b);
-    if (op.is("Div")) return all ? vdivps(y, a, b) : vdivss(y, a, b);
-    return all ? vsqrtps(y, a) : vsqrtss(y, a, a);
+    if (op.is("Add")) return all ? code_.vaddps(y, a, b) : code_.vaddss(y, a, b);
+    if (op.is("Sub")) return all ? code_.vsubps(y, a, b) : code_.vsubss(y, a, b);
+    if (op.is("Mul")) return all ? code_.vmulps(y, a, b) : code_.vmulss(y, a, b);
+    if (op.is("Div")) return all ? code_.vdivps(y, a, b) : code_.vdivss(y, a, b);
+    return all ? code_.vsqrtps(y, a) : code_.vsqrtss(y, a, a);
   }
 
-  const Graph& body_;  // these three are there while the constructor runs
+  Xbyak::CodeGenerator& code_;
+  const Graph& body_;
   const IdMap<ValueId, bool>& in_pieces_;
   const Registers& registers_;
   std::vector<Reg64> pointers_;
+};
+
+class Compiled : public ChainCode {
+ public:
+  Compiled(const Graph& body, const IdMap<ValueId, bool>& in_pieces, const Registers& registers)
+      : code_(most_bytes(body), Xbyak::DontSetProtectRWE) {
+    Emitter(code_, body, in_pieces, registers).emit();
+    code_.setProtectModeRE();
+    run_ = code_.getCode<void (*)(float* const*, std::int64_t)>();
+  }
+
+  void run(std::span<float* const> operands, std::int64_t count) const override {
+    run_(operands.data(), count);
+  }
+
+ private:
+  Xbyak::CodeGenerator code_;
   void (*run_)(float* const*, std::int64_t) = nullptr;
 };
 
@@ -224,7 +239,7 @@ class Compiled : public ChainCode, Xbyak::CodeGenerator {
 
 std::shared_ptr<const ChainCode> ChainCode::of(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
   const auto is_known = [&](const Op& op) { return is_arithmetic(body, op) && in_pieces[op.outputs[0]]; };
-  if (!std::ranges::all_of(body.ops, is_known) || !Compiled::has_pointers(body, in_pieces)) return nullptr;
+  if (!std::ranges::all_of(body.ops, is_known) || !has_pointers(body, in_pieces)) return nullptr;
   const Registers registers(body, in_pieces);
   if (!registers.suffice()) return nullptr;
   try {
