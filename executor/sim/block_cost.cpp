@@ -51,13 +51,6 @@ std::optional<std::int64_t> movement_of(const DeviceKernel& kernel, const device
   return device.multi_tensor_kernels && movement != nullptr ? std::optional(*movement) : std::nullopt;
 }
 
-// The update of a weight, which is a part of one kernel where such go over many tensors.
-bool is_update(const DeviceKernel& kernel, const device::Device& device) {
-  return device.multi_tensor_kernels && std::ranges::all_of(kernel, [](const ir::Op* op) {
-           return ir::is_outer(*op) && op->spec->category == ir::Category::Elementwise;
-         });
-}
-
 // When each output of a graph has been made, while its kernels run one after the other.
 class OutputTimes {
  public:
@@ -144,10 +137,12 @@ BlockCost block_cost(const ir::Graph& graph, const device::Device& device, int t
       continue;
     }
     OpCost one = price(kernel, cached[i]);
-    const bool is_launched = one.seconds > 0 && !(has_update && is_update(kernel, device));
+    // Where kernels go over many tensors, all updates are one.
+    const bool is_of_updates = device.multi_tensor_kernels && is_update(kernel);
+    const bool is_launched = one.seconds > 0 && !(has_update && is_of_updates);
     if (!is_launched)
       one.seconds = std::max(0.0, one.seconds - device.phase_overhead_cycles / device.clock_hertz);
-    has_update = has_update || is_update(kernel, device);
+    has_update = has_update || is_of_updates;
     cost.seconds += one.seconds;
     outputs.note(kernel, cost.seconds);
     cost.flop += one.flop;

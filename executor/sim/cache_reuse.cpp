@@ -9,7 +9,6 @@
 #include <set>
 
 #include "ir/id_map.h"
-#include "ir/training.h"
 #include "ir/type.h"
 
 namespace podium::sim {
@@ -28,18 +27,13 @@ void note_overwriting(const ir::Graph& graph, const ir::IdMap<ValueId, bool>& cr
   std::vector<ValueId> states;
   std::ranges::copy_if(touched.loaded, std::back_inserter(states), [&](ValueId id) { return crosses[id]; });
   for (ValueId id : touched.stored) {
-    const auto former = std::ranges::find_if(
-        states, [&](ValueId state) { return crosses[id] && graph[state].type == graph[id].type; });
+    if (!crosses[id]) continue;
+    const auto former =
+        std::ranges::find_if(states, [&](ValueId state) { return graph[state].type == graph[id].type; });
     if (former == states.end()) continue;
     touched.overwriting.insert(id);
     states.erase(former);
   }
-}
-
-bool updates_states(const DeviceKernel& kernel) {
-  return std::ranges::all_of(kernel, [](const ir::Op* op) {
-    return ir::is_outer(*op) && op->spec->category == ir::Category::Elementwise;
-  });
 }
 
 // What stays inside of a kernel is touched by nobody.
@@ -66,11 +60,10 @@ std::vector<Traffic> traffic_of(const ir::Graph& graph, const std::vector<Device
     if (maker[id] != kNone) touched[maker[id]].stored.insert(id);
   }
   ir::IdMap<ValueId, bool> crosses(std::ssize(graph.values), false);
-  for (const auto& ends : {graph.inputs, graph.outputs}) {
-    for (ValueId id : ends) crosses[id] = true;
-  }
+  for (ValueId id : graph.inputs) crosses[id] = true;
+  for (ValueId id : graph.outputs) crosses[id] = true;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    if (updates_states(kernels[i])) note_overwriting(graph, crosses, touched[i]);
+    if (is_update(kernels[i])) note_overwriting(graph, crosses, touched[i]);
   }
   return touched;
 }

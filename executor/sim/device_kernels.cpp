@@ -434,6 +434,12 @@ VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
 
 }  // namespace
 
+bool is_update(const DeviceKernel& kernel) {
+  return std::ranges::all_of(kernel, [](const ir::Op* op) {
+    return ir::is_outer(*op) && op->spec->category == ir::Category::Elementwise;
+  });
+}
+
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device) {
   Sets sets = Grower(graph, device).grow();
   std::map<std::size_t, std::size_t> last;

@@ -22,6 +22,9 @@ using DeviceKernel = std::vector<const ir::Op*>;
 /// at one time: what it reads of others is made before it begins.
 std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::Device& device);
 
+/// Whether the kernel updates a weight: plain arithmetic outside of all differentiation.
+bool is_update(const DeviceKernel& kernel);
+
 inline constexpr std::int64_t kAllThatFits = std::numeric_limits<std::int64_t>::max();
 
 /// The costs of a graph's kernels. Graph and device outlive it.

@@ -84,10 +84,10 @@ TEST(Spatial, RefusesGraphsWithoutImagesToCut) {
   const ir::Graph graph =
       graph_with_weights(std::string("g (float[1,3,16,8] x) => (float[1,4,4,2] y) ") + kTwoSteps);
   EXPECT_EQ(refusal([&] { cut_images(graph, {.rows = 17}); }),
-            "no convolution or pool found whose images have 17 rows or columns, one for each device needed");
+            "no convolution, pool or batch normalisation found whose images have 17 rows or columns, one for each device needed");
   EXPECT_EQ(
       refusal([&] { cut_images(graph, {.rows = 17, .samples = 2}); }),
-      "no convolution or pool found whose images have 17 rows or columns, or 2 samples, one for each device "
+      "no convolution, pool or batch normalisation found whose images have 17 rows or columns, or 2 samples, one for each device "
       "needed");
 }
 

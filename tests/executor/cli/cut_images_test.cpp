@@ -179,7 +179,7 @@ TEST(CutImage, RefusesWhatDoesNotGoWithIt) {
           "tensorParallelSettings.sampleGroups 2 (--sample-parallel) excludes contextGroups 2, 1 needed"));
   EXPECT_THAT(
       refused("run " + plain + " --sample-parallel 2", 1),
-      HasSubstr("tensorParallelSettings.sampleGroups 2: no convolution or pool found whose images have "
+      HasSubstr("tensorParallelSettings.sampleGroups 2: no convolution, pool or batch normalisation found whose images have "
                 "2 samples, one for each device needed"));
   EXPECT_THAT(
       refused("annotate " + plain + " --spatial-parallel 4 --context-parallel 2 -o " + folder.file("o.onnx"),
@@ -188,7 +188,7 @@ TEST(CutImage, RefusesWhatDoesNotGoWithIt) {
   EXPECT_THAT(
       refused("run " + plain + " --device ipu-pod64 --spatial-parallel 64", 1),
       HasSubstr(
-          "no convolution or pool found whose images have 64 rows or columns, one for each device needed"));
+          "no convolution, pool or batch normalisation found whose images have 64 rows or columns, one for each device needed"));
 }
 
 // No image is ever put together where all layers keep the rows apart.
