@@ -1,8 +1,8 @@
 // Bytes are multiplied as they are, into int32, and zero points are taken off afterwards by the sums of rows
 // and columns:  (A - a)(B - b) = AB - a (columns of B) - (rows of A) b + k a b  modulo 2^32.
 // Constant weights are packed once for oneDNN, which takes a signed B: of unsigned ones 128 is taken off, and
-// off their zero points too. The sums of their columns are kept with them. Without VNNI instructions nothing
-// is packed, as oneDNN's byte products saturate there.
+// off their zero points too. The sums of their columns are kept with them. Without VNNI instructions oneDNN's
+// byte products saturate: there they are packed for products of words.
 #include "executor/kernels/byte_products.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/onednn.h"
+#include "executor/kernels/tools/word_products.h"
 
 namespace podium::kernels {
 namespace {
@@ -86,24 +87,13 @@ IntegerProducts plain_products(BatchedProduct plan, std::optional<Tensor> known)
   };
 }
 
-// B in oneDNN's layout and the sums of its columns.
-struct PackedBytes {
-  std::shared_ptr<const onednn::Call> call = {};
-  Tensor weights = {};
-  std::vector<std::uint32_t> sums = {};
-  std::int32_t taken_off = 0;  ///< off B and its zero points, so that B is signed
-};
+// Multiplies A by a signed B that has been packed.
+using PackedProduct = std::function<void(const RunContext& run, const Tensor& a, std::int32_t* c)>;
 
-template <class A, class B>
-IntegerProducts packed_products(PrepareContext& context, const Product& p, const Tensor& b,
-                                std::size_t scratch) {
-  constexpr bool kIsSigned = std::is_signed_v<B>;
-  Tensor shifted = b;
-  if (!kIsSigned) {
-    shifted = Tensor(DataType::Int8, b.dims());
-    std::transform(b.data<B>(), b.data<B>() + b.size(), shifted.data<std::int8_t>(),
-                   [](B value) { return static_cast<std::int8_t>(value - 128); });
-  }
+// In oneDNN's layout. Scratch memory lies behind `scratch` bytes.
+template <class A>
+PackedProduct library_product(PrepareContext& context, const Product& p, const Tensor& b,
+                              std::size_t scratch) {
   const auto type_a = std::is_signed_v<A> ? memory::data_type::s8 : memory::data_type::u8;
   const memory::desc a({p.m, p.k}, type_a, memory::dims{p.k, 1});
   const memory::desc given({p.k, p.n}, memory::data_type::s8, memory::dims{p.n, 1});
@@ -111,28 +101,50 @@ IntegerProducts packed_products(PrepareContext& context, const Product& p, const
   const memory::desc c({p.m, p.n}, memory::data_type::s32, memory::dims{p.n, 1});
   const dnnl::matmul::desc description(a, any, c);
   const dnnl::matmul::primitive_desc primitive(description, onednn::attributes(), onednn::cpu());
-  PackedBytes packed{
-      .call = onednn::make_call(
-          dnnl::matmul(primitive), primitive,
-          {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, primitive.weights_desc()}, {DNNL_ARG_DST, c}}),
-      .weights = onednn::packed(context, shifted, given, primitive.weights_desc()),
-      .sums = column_sums(p, std::as_const(shifted).data<std::int8_t>()),
-      .taken_off = kIsSigned ? 0 : 128,
-  };
+  const auto call =
+      onednn::make_call(dnnl::matmul(primitive), primitive,
+                        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, primitive.weights_desc()}, {DNNL_ARG_DST, c}});
   const std::size_t own = onednn::aligned(scratch);
   context.need_scratch(own + primitive.scratchpad_desc().get_size());
-  return [p, own, packed = std::move(packed)](const RunContext& run, const Tensor& left, const Tensor& /*b*/,
-                                              const Repeated<std::int32_t>& zero_a,
-                                              const Repeated<std::int32_t>& zero_b, std::int32_t* to) {
-    const std::array<const void*, 4> arguments{left.raw(), packed.weights.raw(), to,
-                                               run.scratch_memory + own};
-    (*packed.call)(arguments);
+  return [call, own, weights = onednn::packed(context, b, given, primitive.weights_desc())](
+             const RunContext& run, const Tensor& left, std::int32_t* to) {
+    (*call)(std::array<const void*, 4>{left.raw(), weights.raw(), to, run.scratch_memory + own});
+  };
+}
+
+template <class A>
+PackedProduct word_product(const PrepareContext& context, const Product& p, const Tensor& b) {
+  WordWeights weights{.inner = p.k, .columns = p.n};
+  weights.numbers = kept(context, {.name = "pairs of bytes", .from = b}, word_weights_type(p.k, p.n),
+                         [&] { return word_weights_of(b.values<std::int8_t>(), p.k, p.n).numbers; });
+  return [rows = p.m, weights = std::move(weights)](const RunContext& /*run*/, const Tensor& left,
+                                                    std::int32_t* to) {
+    multiply_words(left.data<A>(), rows, weights, to);
+  };
+}
+
+template <class A, class B>
+IntegerProducts packed_products(PrepareContext& context, const Product& p, const Tensor& b,
+                                std::size_t scratch) {
+  constexpr std::int32_t kTakenOff = std::is_signed_v<B> ? 0 : 128;  // so that B is signed
+  Tensor shifted = b;
+  if (kTakenOff != 0) {
+    shifted = Tensor(DataType::Int8, b.dims());
+    std::transform(b.data<B>(), b.data<B>() + b.size(), shifted.data<std::int8_t>(),
+                   [](B value) { return static_cast<std::int8_t>(value - kTakenOff); });
+  }
+  return [p, sums = column_sums(p, std::as_const(shifted).data<std::int8_t>()),
+          multiply_packed = has_exact_byte_products() ? library_product<A>(context, p, shifted, scratch)
+                                                      : word_product<A>(context, p, shifted)](
+             const RunContext& run, const Tensor& left, const Tensor& /*b*/,
+             const Repeated<std::int32_t>& zero_a, const Repeated<std::int32_t>& zero_b, std::int32_t* to) {
+    multiply_packed(run, left, to);
     ZeroPoints zero{zero_a.stretch(0, p.m), zero_b.stretch(0, p.n), false};
-    for (std::int32_t& point : zero.columns) point -= packed.taken_off;
+    for (std::int32_t& point : zero.columns) point -= kTakenOff;
     zero.is_zero_in_columns =
         std::all_of(zero.columns.begin(), zero.columns.end(), [](std::int32_t point) { return point == 0; });
     if (zero.is_zero_in_columns && zero_a.is_zero()) return;
-    subtract_zero_points(p, left.data<A>(), packed.sums.data(), zero, to);
+    subtract_zero_points(p, left.data<A>(), sums.data(), zero, to);
   };
 }
 
@@ -142,8 +154,7 @@ IntegerProducts prepare_integer_products(PrepareContext& context, BatchedProduct
                                          std::size_t b, std::size_t scratch) {
   const Product p = plan.product;
   const Tensor* weights = context.constant(b);
-  const bool is_packed =
-      weights != nullptr && plan.count() == 1 && p.m > 0 && p.n > 0 && p.k > 0 && has_exact_byte_products();
+  const bool is_packed = weights != nullptr && plan.count() == 1 && p.m > 0 && p.n > 0 && p.k > 0;
   context.need_scratch(scratch);
   return dispatch<std::int8_t, std::uint8_t>(context.element(a), [&](auto tag_a) {
     return dispatch<std::int8_t, std::uint8_t>(context.element(b), [&](auto tag_b) -> IntegerProducts {

@@ -3,18 +3,20 @@
 //   those of the run, and each call has one thread, since oneDNN's order of sums depends on the number.
 // - double and integers: Eigen, in blocks of 128 rows.
 // - bytes: oneDNN's int8 products where the processor has VNNI (elsewhere they saturate in 16 bits), with an
-//   unsigned B shifted by 128 and corrected by the sums of A's rows; else widened to 32 bits.
+//   unsigned B shifted by 128 and corrected by the sums of A's rows; else products of words.
 #include "executor/kernels/tools/gemm.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <Eigen/Core>
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <vector>
 
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
+#include "executor/kernels/tools/word_products.h"
 #include "ir/error.h"
 
 namespace podium::kernels {
@@ -153,16 +155,33 @@ void multiply(const Product& product, const std::uint64_t* a, const std::uint64_
   multiply_by_eigen(product, a, b, c, alpha, beta);
 }
 
+// Without VNNI instructions oneDNN's byte products saturate in 16 bits.
+bool has_exact_byte_products() {
+  constexpr unsigned kVnni = dnnl_cpu_isa_avx512_core_vnni;  // every isa that has it contains these bits
+  static const bool is_exact = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kVnni) == kVnni;
+  return is_exact;
+}
+
 namespace {
 
-void multiply_signed(const Product& p, const std::uint8_t* a, const std::int8_t* b, std::int32_t* c) {
+void multiply_in_library(const Product& p, const std::uint8_t* a, const std::int8_t* b, std::int32_t* c) {
   const std::int32_t none = 0;
   dnnl_gemm_u8s8s32('N', 'N', 'F', p.m, p.n, p.k, 1, a, p.k, 0, b, p.n, 0, 0, c, p.n, &none);
 }
 
-void multiply_signed(const Product& p, const std::int8_t* a, const std::int8_t* b, std::int32_t* c) {
+void multiply_in_library(const Product& p, const std::int8_t* a, const std::int8_t* b, std::int32_t* c) {
   const std::int32_t none = 0;
   dnnl_gemm_s8s8s32('N', 'N', 'F', p.m, p.n, p.k, 1, a, p.k, 0, b, p.n, 0, 0, c, p.n, &none);
+}
+
+template <class A>
+void multiply_signed(const Product& p, const A* a, const std::int8_t* b, std::int32_t* c) {
+  if (!has_exact_byte_products()) {
+    const std::span numbers(b, static_cast<std::size_t>(p.k * p.n));
+    return multiply_words(a, p.m, word_weights_of(numbers, p.k, p.n), c);
+  }
+  static const RoomForProducts checked;
+  multiply_in_library(p, a, b, c);
 }
 
 // oneDNN takes a signed B: u = s + 128, so 128 times the sum of each row of A is missing afterwards.
@@ -182,23 +201,13 @@ void multiply_signed(const Product& p, const A* a, const std::uint8_t* b, std::i
 
 }  // namespace
 
-// Without VNNI instructions oneDNN's byte products saturate in 16 bits.
-bool has_exact_byte_products() {
-  constexpr unsigned kVnni = dnnl_cpu_isa_avx512_core_vnni;  // every isa that has it contains these bits
-  static const bool is_exact = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kVnni) == kVnni;
-  return is_exact;
-}
-
 template <class A, class B>
 void multiply_bytes(const Product& product, const A* a, const B* b, std::int32_t* c) {
-  if (product.m == 0 || product.n == 0) return;
-  if (product.k > 0 && has_exact_byte_products()) {
-    static const RoomForProducts checked;
-    return multiply_signed(product, a, b, c);
+  if (product.k == 0) {
+    std::fill_n(c, product.m * product.n, 0);
+  } else if (product.m > 0 && product.n > 0) {
+    multiply_signed(product, a, b, c);
   }
-  const std::vector<std::uint32_t> wide_a(a, a + product.m * product.k);
-  const std::vector<std::uint32_t> wide_b(b, b + product.k * product.n);
-  multiply(product, wide_a.data(), wide_b.data(), reinterpret_cast<std::uint32_t*>(c));
 }
 
 template void multiply_bytes(const Product&, const std::uint8_t*, const std::uint8_t*, std::int32_t*);
