@@ -4,12 +4,17 @@
 // run. X and Y are offered for reordering only where the work pays for it; constant weights are reordered
 // when the kernel is prepared. A shape that oneDNN refuses gives nothing, and the caller's own way takes it.
 // Where Winograd's algorithm pays for weights that change, the direct sum stands by for results that are not
-// all finite.
+// all finite. Without AVX-512 oneDNN unfolds windows for its product of matrices, which adds up in another
+// order on other threads: images of windows of one element are multiplied as they lie instead, others by one
+// thread.
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include "executor/kernels/conv.h"
+#include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/onednn.h"
+#include "executor/kernels/tools/thread_limit.h"
 #include "executor/kernels/winograd.h"
 #include "ir/ops/conv_algorithm.h"
 
@@ -48,8 +53,10 @@ struct Library {
   memory::desc scratch;
   std::size_t operand_bytes = 0;  // scratch memory before the primitive's own
   Tensor packed;                  // constant weights as the primitive likes them
+  bool is_by_products = false;    // which add up in another order on other threads
 
   void run(const float* from, const float* w, const float* b, float* to, std::byte* memory_of_run) const {
+    const ThreadLimit limit(is_by_products ? 1 : 0);
     dnnl::stream stream(cpu());
     const bool is_packed = packed.defined();
     memory result = y.as_liked(to, memory_of_run);
@@ -158,6 +165,7 @@ void choose(const ConvShape& shape, Way way, Library& library) {
           : Description(kind, algorithm, x, w, library.bias, y, shape.window.strides, dilations, begin, end);
   const typename Primitive::primitive_desc chosen(description, onednn::attributes(), cpu());
   library.primitive = Primitive(chosen);
+  library.is_by_products = std::string_view(chosen.impl_info_str()).find("gemm") != std::string_view::npos;
   library.x.liked = chosen.src_desc();
   library.y.liked = chosen.dst_desc();
   library.weights.liked = chosen.weights_desc();
@@ -190,6 +198,26 @@ void plan_operands(const Tensor* known_weights, Library& library) {
   library.operand_bytes = bytes;
 }
 
+// A window of one element that skips nothing: the images of Y are products of the weights by those of X.
+struct ImageProducts {
+  ConvShape shape;
+
+  void operator()(const float* x, const float* weights, const float* bias, float* y,
+                  std::byte* /*scratch*/) const {
+    const Product product{.m = shape.out_channels,
+                          .n = shape.out_size,
+                          .k = shape.in_channels,
+                          .transpose_a = shape.transposed};
+    for (std::int64_t image = 0; image < shape.batch; ++image) {
+      float* const to = y + image * shape.out_channels * shape.out_size;
+      for (std::int64_t channel = 0; bias != nullptr && channel < shape.out_channels; ++channel)
+        std::fill_n(to + channel * shape.out_size, shape.out_size, bias[channel]);
+      multiply(product, weights, x + image * shape.in_channels * shape.in_size, to, 1,
+               bias == nullptr ? 0.0F : 1.0F);
+    }
+  }
+};
+
 std::optional<FloatConv> make_way(const ConvShape& shape, bool has_bias, const Tensor* weights, Way way) {
   auto library = std::make_shared<Library>();
   try {
@@ -203,6 +231,8 @@ std::optional<FloatConv> make_way(const ConvShape& shape, bool has_bias, const T
   } catch (const dnnl::error&) {
     return std::nullopt;  // the caller has a way that takes every shape
   }
+  if (library->is_by_products && ir::has_one_element(shape) && shape.in_size == shape.out_size)
+    return FloatConv{0, ImageProducts{shape}};
   const std::size_t bytes = library->operand_bytes + onednn::aligned(library->scratch.get_size());
   return FloatConv{bytes, [library](const float* x, const float* w, const float* bias, float* y,
                                     std::byte* scratch) { library->run(x, w, bias, y, scratch); }};

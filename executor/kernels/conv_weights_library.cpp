@@ -5,6 +5,8 @@
 // primitive likes image by image, the weights' gradient is brought back. A shape that oneDNN refuses gives
 // nothing, and the caller's own way takes it. Where Winograd's algorithm pays, the direct sum stands by for
 // results that are not all finite.
+#include <oneapi/dnnl/dnnl.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -134,17 +136,22 @@ Pieces cut(const ConvShape& shape) {
   return {.by_images = fitting(shape.batch, shape.batch)};
 }
 
+// Channels that the library's layouts have side by side.
+std::int64_t block_of_channels() {
+  constexpr unsigned kWide = dnnl_cpu_isa_avx512_core;  // every isa that has it contains these bits
+  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kWide) == kWide ? 16 : 8;
+}
+
 // Few channels would leave most of a block empty.
 Operands liked(const WeightsCall& plan) {
   constexpr std::int64_t kFewChannels = 4;
-  constexpr std::int64_t kBlock = 16;
   const ConvShape& shape = plan.shape;
   const Dims x =
       ir::windowed_dims(plan.images(), shape.in_channels, {.kernel = {}, .output = shape.window.input});
   const Dims flow = ir::windowed_dims(plan.images(), plan.channels(), shape.window);
   const Dims weights =
       ir::windowed_dims(plan.channels(), shape.in_channels, {.kernel = {}, .output = shape.window.kernel});
-  if (shape.in_channels > kFewChannels && shape.in_channels < kBlock)
+  if (shape.in_channels > kFewChannels && shape.in_channels < block_of_channels())
     return {onednn::channels_last(x), onednn::channels_last(flow), onednn::any(weights)};
   return {onednn::any(x), onednn::any(flow), onednn::any(weights)};
 }

@@ -207,7 +207,8 @@ TEST(CountedMemory, ReplicasOfAnInferenceShareTheirWeights) {
 TEST(CountedMemory, TrainingAllocatesWhatThePlanSaysAndKeepsItForTheNextStep) {
   for (const Small& small : kModels) {
     for (const Way& way : kWays) expect_between(0.95, 1.3, training(small, way, Fusion::Off), small, way);
-    expect_between(0.95, 1.3, training(small, kTwoReplicas, Fusion::Off), small, kTwoReplicas);
+    // What both compute from the same memory, as an update, is there once, and twice in the plan.
+    expect_between(0.9, 1.3, training(small, kTwoReplicas, Fusion::Off), small, kTwoReplicas);
   }
 }
 
