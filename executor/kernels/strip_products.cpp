@@ -1,6 +1,7 @@
 // A strip is multiplied with up to six rows of x at a time, whose sums stay in registers while the strip goes
-// by once. Weights of few bits become floats in registers too, and their scales are applied to the sums of a
-// group.
+// by once; one row is multiplied with several strips where a strip has not enough sums to hide how long an
+// addition takes. Weights of few bits become floats in registers too, and their scales are applied to the
+// sums of a group.
 #include "executor/kernels/strip_products.h"
 
 #if defined(__AVX2__)
@@ -9,8 +10,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
+#include <limits>
+#include <string_view>
 
+#include "executor/kernels/tools/even_tiles.h"
 #include "executor/kernels/tools/packed_store.h"
 #include "executor/kernels/tools/parallel.h"
 
@@ -23,6 +26,10 @@ constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kLanes = 8;
 #endif
 constexpr std::int64_t kParts = kStrip / kLanes;
+constexpr int kTileRows = 6;
+// Weights that no cache has any longer are asked for so far ahead. Where a row has few sums, the processor
+// does that by itself.
+constexpr std::int64_t kBytesAhead = kLanes == 16 ? 0 : 2048;
 using FloatLanes [[gnu::vector_size(kLanes * sizeof(float))]] = float;
 using WordLanes [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
 
@@ -69,102 +76,226 @@ FloatLanes widened(const std::uint8_t* row, const float* zero, std::int64_t part
   return wide;
 }
 
-// Adds to `sum` the products of rows [first, last) of a strip.
-template <int kBits, bool kHasZeros, int kRows>
-void add_products(const std::uint8_t* strip, const float* zero, const float* x, std::int64_t inner,
-                  std::int64_t first, std::int64_t last, float unit, FloatLanes (&sum)[kRows][kParts]) {
+// How many strips are multiplied with so many rows at a time.
+constexpr int strips_at_once(int rows) {
+  constexpr std::int64_t kSums = kLanes == 16 ? 4 : 8;
+  return static_cast<int>(std::max<std::int64_t>(1, kSums / (rows * kParts)));
+}
+
+// The sums of a tile of y: of rows, and of strips that lie one after the other. All that works on them is
+// inlined and unrolled, so that they stay in registers.
+template <int kRows, int kStrips>
+using Tile = FloatLanes[kRows][kStrips * kParts];
+
+template <int kRows, int kSums>
+[[gnu::always_inline]] inline void clear(FloatLanes (&tile)[kRows][kSums]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kSums; ++i) tile[r][i] = FloatLanes{};
+  }
+}
+
+// Adds to the tile the products of `count` rows of its strips, the first of which starts at `strip`; `x`: of
+// each row the number that the first of these is multiplied with.
+template <int kBits, bool kHasZeros, int kStrips, int kRows>
+[[gnu::always_inline]] inline void add_products(const std::uint8_t* strip, std::int64_t bytes_of_strip,
+                                                const float* zeros, std::int64_t zeros_of_strip,
+                                                const float* const (&x)[kRows], std::int64_t count,
+                                                float unit, Tile<kRows, kStrips>& tile) {
   constexpr std::int64_t kBytes = kStrip * kBits / 8;
   FloatLanes units;
   for (std::int64_t j = 0; j < kLanes; ++j) units[j] = unit;
-  for (std::int64_t l = first; l < last; ++l) {
-    FloatLanes wide[kParts];
+  const std::uint8_t* strips[kStrips];
+  for (int s = 0; s < kStrips; ++s) strips[s] = strip + s * bytes_of_strip;
+  for (std::int64_t l = 0; l < count; ++l) {
+    if (kBytesAhead > 0 && kBits == 32 && kRows > 3) __builtin_prefetch(strips[0] + l * kBytes + kBytesAhead);
+    FloatLanes wide[kStrips * kParts];
 #pragma GCC unroll 8
-    for (std::int64_t part = 0; part < kParts; ++part)
-      wide[part] = widened<kBits, kHasZeros>(strip + l * kBytes, zero, part);
+    for (int s = 0; s < kStrips; ++s) {
+#pragma GCC unroll 8
+      for (std::int64_t part = 0; part < kParts; ++part)
+        wide[s * kParts + part] =
+            widened<kBits, kHasZeros>(strips[s] + l * kBytes, zeros + s * zeros_of_strip, part);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const float factor = x[r * inner + l];
+      const float factor = x[r][l];
       if constexpr (kBits == 32) {
 #pragma GCC unroll 8
-        for (std::int64_t part = 0; part < kParts; ++part) sum[r][part] += factor * wide[part];
+        for (std::int64_t i = 0; i < kStrips * kParts; ++i) tile[r][i] += factor * wide[i];
       } else {
         const FloatLanes factors = factor * units;
 #pragma GCC unroll 8
-        for (std::int64_t part = 0; part < kParts; ++part) sum[r][part] += factors * wide[part];
+        for (std::int64_t i = 0; i < kStrips * kParts; ++i) tile[r][i] += factors * wide[i];
       }
+    }
+  }
+}
+
+// What is done with the sums of a row and a strip.
+class Ending {
+ public:
+  explicit Ending(const StripOperands& of)
+      : of_(of),
+        clamps_(of.low != -std::numeric_limits<float>::infinity() ||
+                of.high != std::numeric_limits<float>::infinity()) {}
+
+  [[gnu::always_inline]] void store(const FloatLanes* sums, std::int64_t row, std::int64_t column,
+                                    std::int64_t count) const {
+    const std::int64_t at = row * of_.row_y + column;
+    if (count == kStrip) {
+#pragma GCC unroll 8
+      for (std::int64_t part = 0; part < kParts; ++part) store_lanes(sums[part], at, column, part * kLanes);
+      return;
+    }
+    for (std::int64_t j = 0; j < count; ++j) {
+      float sum = sums[j / kLanes][j % kLanes];
+      if (of_.bias != nullptr) sum += of_.bias[column + j];
+      if (of_.addend != nullptr) sum += of_.addend[at + j];
+      const float raised = sum < of_.low ? of_.low : sum;
+      of_.y[at + j] = raised > of_.high ? of_.high : raised;
+    }
+  }
+
+ private:
+  static FloatLanes lanes_at(const float* from) {
+    FloatLanes lanes;
+    std::memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+  }
+
+  void store_lanes(FloatLanes sum, std::int64_t at, std::int64_t column, std::int64_t lane) const {
+    if (of_.bias != nullptr) sum += lanes_at(of_.bias + column + lane);
+    if (of_.addend != nullptr) sum += lanes_at(of_.addend + at + lane);
+    if (clamps_) {  // comparisons with NaN are false
+      const FloatLanes low = FloatLanes{} + of_.low;
+      const FloatLanes high = FloatLanes{} + of_.high;
+      sum = sum < low ? low : sum;
+      sum = sum > high ? high : sum;
+    }
+    std::memcpy(of_.y + at + lane, &sum, sizeof sum);
+  }
+
+  const StripOperands& of_;
+  bool clamps_;
+};
+
+// Sums of floats: stretch by stretch of each row.
+template <int kStrips, int kRows>
+[[gnu::always_inline]] inline void add_floats(const StripWeights& w, const std::uint8_t* numbers,
+                                              const StripOperands& of, std::int64_t row,
+                                              Tile<kRows, kStrips>& tile) {
+  const std::int64_t stretches = of.stretched.stretches;
+  const std::int64_t length = w.inner / stretches;
+  const std::int64_t bytes_of_strip = w.inner * w.bytes_of_row();
+  for (std::int64_t stretch = 0; stretch < stretches; ++stretch) {
+    const float* x[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      x[r] = of.stretched.starts == nullptr ? of.x + (row + r) * w.inner
+                                            : of.stretched.starts[(row + r) * stretches + stretch];
+    }
+    add_products<32, false, kStrips>(numbers + stretch * length * w.bytes_of_row(), bytes_of_strip, nullptr,
+                                     0, x, length, 1, tile);
+  }
+}
+
+// Sums of weights of few bits: the sums of a group, times its scales.
+template <int kBits, int kStrips, int kRows>
+[[gnu::always_inline]] inline void add_groups(const StripWeights& w, std::int64_t strip,
+                                              const std::uint8_t* numbers, const StripOperands& of,
+                                              std::int64_t row, Tile<kRows, kStrips>& tile) {
+  const std::int64_t bytes_of_strip = w.inner * w.bytes_of_row();
+  const std::int64_t scales_of_strip = w.groups * kStrip;
+  for (std::int64_t group = 0; group < w.groups; ++group) {
+    const std::int64_t first = group * w.group;
+    const std::int64_t count = std::min(first + w.group, w.inner) - first;
+    const std::int64_t at = (strip * w.groups + group) * kStrip;
+    const float* x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = of.x + (row + r) * w.inner + first;
+    Tile<kRows, kStrips> sums;
+    clear(sums);
+    const auto* rows = numbers + first * w.bytes_of_row();
+    if (w.zero_points.defined()) {
+      add_products<kBits, true, kStrips>(rows, bytes_of_strip, w.zero_points.data<float>() + at,
+                                         scales_of_strip, x, count, w.unit, sums);
+    } else {
+      add_products<kBits, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, count, w.unit, sums);
+    }
+    for (int s = 0; s < kStrips; ++s) {
+      for (std::int64_t part = 0; part < kParts; ++part) {
+        FloatLanes scales;
+        std::memcpy(&scales, w.scales.data<float>() + at + s * scales_of_strip + part * kLanes,
+                    sizeof scales);
+        const std::int64_t i = s * kParts + part;
+        for (int r = 0; r < kRows; ++r) tile[r][i] += scales * sums[r][i];
+      }
+    }
+  }
+}
+
+template <int kBits, int kRows, int kStrips>
+void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row) {
+  const auto* numbers =
+      static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
+  Tile<kRows, kStrips> tile;
+  clear(tile);
+  if constexpr (kBits == 32) {
+    add_floats<kStrips>(w, numbers, of, row, tile);
+  } else {
+    add_groups<kBits, kStrips>(w, strip, numbers, of, row, tile);
+  }
+  const Ending ending(of);
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+    for (int s = 0; s < kStrips; ++s) {
+      const std::int64_t column = (strip + s) * kStrip;
+      const std::int64_t count = std::min(kStrip, w.columns - column);
+      ending.store(tile[r] + s * kParts, row + r, column, count);
     }
   }
 }
 
 template <int kBits, int kRows>
-void multiply_strip(const StripWeights& w, std::int64_t strip, const StripOperands& of) {
-  const auto* numbers =
-      static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
-  FloatLanes total[kRows][kParts] = {};
-  if constexpr (kBits == 32) {
-    add_products<kBits, false>(numbers, nullptr, of.x, w.inner, 0, w.inner, 1, total);
-  } else {
-    for (std::int64_t group = 0; group < w.groups; ++group) {
-      const std::int64_t first = group * w.group;
-      const std::int64_t at = (strip * w.groups + group) * kStrip;
-      const float* scale = w.scales.data<float>() + at;
-      const std::int64_t last = std::min(first + w.group, w.inner);
-      FloatLanes sum[kRows][kParts] = {};
-      if (w.zero_points.defined()) {
-        add_products<kBits, true>(numbers, w.zero_points.data<float>() + at, of.x, w.inner, first, last,
-                                  w.unit, sum);
-      } else {
-        add_products<kBits, false>(numbers, nullptr, of.x, w.inner, first, last, w.unit, sum);
-      }
-      for (std::int64_t part = 0; part < kParts; ++part) {
-        FloatLanes scales;
-        std::memcpy(&scales, scale + part * kLanes, sizeof scales);
-        for (int r = 0; r < kRows; ++r) total[r][part] += scales * sum[r][part];
-      }
-    }
-  }
-  const std::int64_t column = strip * kStrip;
-  const std::int64_t count = std::min(kStrip, w.columns - column);
-  for (int r = 0; r < kRows; ++r) {
-    const std::int64_t at = r * of.row_y + column;
-    float sums[kStrip];
-    std::memcpy(sums, total[r], sizeof sums);
-    const auto add = [&](const float* addend) {
-      for (std::int64_t j = 0; j < count; ++j) sums[j] += addend[j];
-    };
-    if (of.bias != nullptr) add(of.bias + column);
-    if (of.addend != nullptr) add(of.addend + at);
-    std::copy_n(sums, count, of.y + at);
+void multiply_row_tile(const StripWeights& w, const StripRange& range, const StripOperands& of,
+                       std::int64_t row) {
+  constexpr int kStrips = strips_at_once(kRows);
+  std::int64_t strip = range.begin;
+  for (; strip + kStrips <= range.end; strip += kStrips)
+    multiply_tile<kBits, kRows, kStrips>(w, strip, of, row);
+  for (; strip < range.end; ++strip) multiply_tile<kBits, kRows, 1>(w, strip, of, row);
+}
+
+// Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
+template <int kBits>
+void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of) {
+  const EvenTiles tiles{.things = of.rows, .at_once = kTileRows};
+  for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
+    with_constant<kTileRows>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
+      multiply_row_tile<kBits, kRows>(w, range, of, tiles.first(tile));
+    });
   }
 }
 
-template <int kBits>
-void multiply_rows(const StripWeights& w, std::int64_t strip, const StripOperands& all) {
-  std::int64_t row = 0;
-  const auto multiply_by = [&]<int kRows>(std::integral_constant<int, kRows>) {
-    for (; row + kRows <= all.rows; row += kRows) {
-      StripOperands some = all;
-      some.x += row * w.inner;
-      some.y += row * all.row_y;
-      if (all.addend != nullptr) some.addend += row * all.row_y;
-      multiply_strip<kBits, kRows>(w, strip, some);
-    }
-  };
-  multiply_by(std::integral_constant<int, 6>());
-  multiply_by(std::integral_constant<int, 5>());
-  multiply_by(std::integral_constant<int, 4>());
-  multiply_by(std::integral_constant<int, 3>());
-  multiply_by(std::integral_constant<int, 2>());
-  multiply_by(std::integral_constant<int, 1>());
+void multiply_rows(const StripWeights& w, const StripRange& range, const StripOperands& of) {
+  if (w.bits == 32) {
+    multiply_row_tiles<32>(w, range, of);
+  } else if (w.bits == 8) {
+    multiply_row_tiles<8>(w, range, of);
+  } else {
+    multiply_row_tiles<4>(w, range, of);
+  }
 }
 
 // Columns that lie side by side are copied; of rows that do, blocks of a line of the cache are turned.
-void pack_strip(const MatrixOfFloats& w, std::int64_t first, float* to) {
+void pack_tap(const MatrixOfFloats& w, std::int64_t tap, std::int64_t first, float* to) {
   const std::int64_t count = std::min(kStrip, w.columns - first);
-  const float* from = w.at + first * w.column_step;
+  const std::int64_t rows = w.inner / w.taps;
+  const float* from = w.at + tap * w.tap_step + first * w.column_step;
   constexpr std::int64_t kBlock = 16;
-  for (std::int64_t block = 0; block < w.inner; block += kBlock) {
-    const std::int64_t end = std::min(block + kBlock, w.inner);
+  for (std::int64_t block = 0; block < rows; block += kBlock) {
+    const std::int64_t end = std::min(block + kBlock, rows);
     if (w.column_step == 1) {
       for (std::int64_t l = block; l < end; ++l) std::copy_n(from + l * w.row_step, count, to + l * kStrip);
     } else {
@@ -176,6 +307,32 @@ void pack_strip(const MatrixOfFloats& w, std::int64_t first, float* to) {
     for (std::int64_t l = block; count < kStrip && l < end; ++l)
       std::fill(to + l * kStrip + count, to + (l + 1) * kStrip, 0.0F);
   }
+}
+
+void pack_strip(const MatrixOfFloats& w, std::int64_t first, float* to) {
+  for (std::int64_t tap = 0; tap < w.taps; ++tap)
+    pack_tap(w, tap, first, to + tap * (w.inner / w.taps) * kStrip);
+}
+
+// Weights as a matrix, and what their packing is called.
+struct NamedMatrix {
+  MatrixOfFloats matrix;
+  std::string_view name;
+};
+
+NamedMatrix matrix_of(const ir::Tensor& weights, StripSource source) {
+  const auto* at = weights.data<float>();
+  const std::int64_t first = weights.dim(0);
+  const std::int64_t second = weights.dim(1);
+  switch (source) {
+    case StripSource::Plain:
+      return {MatrixOfFloats::plain(at, first, second), "strips"};
+    case StripSource::Transposed:
+      return {MatrixOfFloats::transposed(at, second, first), "transposed strips"};
+    case StripSource::Taps:
+      break;
+  }
+  return {MatrixOfFloats::by_taps(at, weights.size() / (first * second), second, first), "strips of taps"};
 }
 
 }  // namespace
@@ -198,32 +355,29 @@ StripWeights strips_of(const MatrixOfFloats& weights, float* memory) {
 }
 
 StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights, StripSource source) {
-  const bool is_transposed = source == StripSource::Transposed;
-  StripWeights strips{.inner = weights.dim(is_transposed ? 1 : 0),
-                      .columns = weights.dim(is_transposed ? 0 : 1)};
-  const auto pack = [&] {
-    const auto* at = weights.data<float>();
-    return strips_of(is_transposed ? MatrixOfFloats::transposed(at, strips.inner, strips.columns)
-                                   : MatrixOfFloats::plain(at, strips.inner, strips.columns))
-        .numbers;
-  };
-  strips.numbers = kept(context, {.name = is_transposed ? "transposed strips" : "strips", .from = weights},
-                        ir::Type::tensor(ir::DataType::Float, {strips.strips(), strips.inner, kStrip}), pack);
+  const NamedMatrix from = matrix_of(weights, source);
+  StripWeights strips{.inner = from.matrix.inner, .columns = from.matrix.columns};
+  strips.numbers = kept(context, {.name = from.name, .from = weights},
+                        ir::Type::tensor(ir::DataType::Float, {strips.strips(), strips.inner, kStrip}),
+                        [&] { return strips_of(from.matrix).numbers; });
   return strips;
 }
 
+void multiply_strips(const StripWeights& weights, const StripOperands& operands, const StripRange& range) {
+  for (std::int64_t strip = range.begin; strip < range.end; ++strip)
+    multiply_rows(weights, {strip, strip + 1}, operands);
+}
+
 void multiply_strips(const StripWeights& weights, const StripOperands& operands, StripOrder order) {
+  if (operands.rows == 0) return;
   const std::int64_t cost = operands.rows * weights.inner * kStrip;
+  const std::int64_t at_once =
+      strips_at_once(static_cast<int>(std::min<std::int64_t>(operands.rows, kTileRows)));
   parallel_ranges(weights.strips(), cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t strip = order == StripOrder::Forth ? i : end - 1 - (i - begin);
-      if (weights.bits == 32) {
-        multiply_rows<32>(weights, strip, operands);
-      } else if (weights.bits == 8) {
-        multiply_rows<8>(weights, strip, operands);
-      } else {
-        multiply_rows<4>(weights, strip, operands);
-      }
+    for (std::int64_t i = begin; i < end; i += at_once) {
+      const std::int64_t count = std::min(at_once, end - i);
+      const std::int64_t first = order == StripOrder::Forth ? i : end - (i - begin) - count;
+      multiply_rows(weights, {first, first + count}, operands);
     }
   });
 }

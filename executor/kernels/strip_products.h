@@ -1,23 +1,33 @@
-// Products of a few rows with weights that are packed beforehand. Memory gives every weight once, at its full
-// rate, which is what such products wait for: those of a decoder's step, of one image, of a recurrence.
+// Products with weights that are packed beforehand. A few rows wait for memory alone, which gives every
+// weight once, at its full rate: those of a decoder's step, of one image, of a recurrence. Without AVX-512,
+// for which the library has products of packed weights, convolutions are made of the same.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
 
-/// Columns of a strip.
-inline constexpr std::int64_t kStrip = 64;
+/// Columns of a strip: with six rows their sums fill the registers. kLibraryPacksProducts: whether the
+/// library has products of packed weights.
+#if defined(__AVX512F__)
+constexpr std::int64_t kStrip = 64;
+constexpr bool kLibraryPacksProducts = true;
+#else
+constexpr std::int64_t kStrip = 16;
+constexpr bool kLibraryPacksProducts = false;
+#endif
 /// Up to so many rows go over the weights once, and such a product is no slower than one of oneDNN's.
 inline constexpr std::int64_t kMostStripRows = 6;
 
-/// Weights W [inner, columns] in strips of 64 columns, one strip after the other, row by row. Columns that
-/// fill up the last strip have weight 0. A row of a strip is
-///   - 64 floats (32 bits), or
-///   - 64 signed bytes (8 bits), or
-///   - 32 bytes (4 bits): column j in the low half of byte j, column j + 32 in its high half, unsigned.
+/// Weights W [inner, columns] in strips of kStrip columns, one strip after the other, row by row. Columns
+/// that fill up the last strip have weight 0. A row of a strip is
+///   - kStrip floats (32 bits), or
+///   - kStrip signed bytes (8 bits), or
+///   - half as many bytes (4 bits): column j in the low half of byte j, column j + kStrip / 2 in its high
+///     half, unsigned.
 /// Those of few bits stand for unit scale (number - zero point), with a scale and a zero point for each
 /// column of each group of rows.
 struct StripWeights {
@@ -29,20 +39,23 @@ struct StripWeights {
   std::int64_t group = 0;       ///< rows of a group; the last one may have fewer
   std::int64_t groups = 0;      ///< 0 for floats
   float unit = 1;               ///< what x is multiplied by beforehand, and the scales were divided by
-  ir::Tensor scales = {};       ///< [strip, group, 64], floats
-  ir::Tensor zero_points = {};  ///< [strip, group, 64], floats; undefined where all are 0
+  ir::Tensor scales = {};       ///< [strip, group, column], floats
+  ir::Tensor zero_points = {};  ///< [strip, group, column], floats; undefined where all are 0
 
   std::int64_t strips() const { return (columns + kStrip - 1) / kStrip; }
   std::int64_t bytes_of_row() const { return kStrip * bits / 8; }
 };
 
-/// Floats as they lie: elements from one row of W to the next, and from one column to the next. One is 1.
+/// Floats as they lie: elements from one row of W to the next, and from one column to the next. The rows are
+/// those of one tap after the other, from one of which to the next there are `tap_step` elements.
 struct MatrixOfFloats {
   const float* at = nullptr;
-  std::int64_t inner = 0;
+  std::int64_t inner = 0;  ///< of all taps
   std::int64_t columns = 0;
   std::int64_t row_step = 0;
   std::int64_t column_step = 0;
+  std::int64_t taps = 1;
+  std::int64_t tap_step = 0;
 
   static MatrixOfFloats plain(const float* at, std::int64_t inner, std::int64_t columns) {
     return {at, inner, columns, columns, 1};
@@ -51,6 +64,11 @@ struct MatrixOfFloats {
   static MatrixOfFloats transposed(const float* at, std::int64_t inner, std::int64_t columns) {
     return {at, inner, columns, 1, inner};
   }
+  /// Of a convolution's weights [columns, channels, taps].
+  static MatrixOfFloats by_taps(const float* at, std::int64_t taps, std::int64_t channels,
+                                std::int64_t columns) {
+    return {at, taps * channels, columns, taps, channels * taps, taps, 1};
+  }
 };
 
 /// Floats of strips of such weights.
@@ -58,19 +76,29 @@ std::int64_t floats_of_strips(std::int64_t inner, std::int64_t columns);
 /// In memory of their own, or in `memory`, which outlives them.
 StripWeights strips_of(const MatrixOfFloats& weights, float* memory = nullptr);
 
-/// The same of weights that are known beforehand, [columns, inner] where they are `transposed`.
-enum class StripSource : std::uint8_t { Plain, Transposed };
+/// The same of weights that are known beforehand: [inner, columns], [columns, inner] where they are
+/// transposed, or a convolution's [columns, channels, taps...].
+enum class StripSource : std::uint8_t { Plain, Transposed, Taps };
 StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights, StripSource source);
 
-/// y = x W + bias + addend. Row-major: x [rows, inner], y and addend [rows, columns] with `row_y` elements
-/// from one row to the next.
+/// Rows of x that lie in stretches of equal lengths, wherever those are.
+struct StretchedRows {
+  const float* const* starts = nullptr;  ///< [rows, stretches]; nullptr: rows lie one after the other
+  std::int64_t stretches = 1;
+};
+
+/// y = clamp(x W + bias + addend). Row-major: x [rows, inner], y and addend [rows, columns] with `row_y`
+/// elements from one row to the next. Floats below `low` and above `high` become these; NaN stays.
 struct StripOperands {
-  const float* x = nullptr;
+  const float* x = nullptr;  ///< or `stretched`, with weights of floats
+  StretchedRows stretched = {};
   std::int64_t rows = 0;
   float* y = nullptr;
   std::int64_t row_y = 0;
   const float* bias = nullptr;    ///< [columns], or nullptr
   const float* addend = nullptr;  ///< or nullptr; may be y
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
 };
 
 /// In which order a thread takes its strips. Who multiplies with the same weights again and again, more than
@@ -80,5 +108,12 @@ enum class StripOrder : std::uint8_t { Forth, Back };
 /// The same bits on any number of threads, in either order, and for a row whatever other rows there are.
 void multiply_strips(const StripWeights& weights, const StripOperands& operands,
                      StripOrder order = StripOrder::Forth);
+
+/// The strips [begin, end), on this thread.
+struct StripRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+void multiply_strips(const StripWeights& weights, const StripOperands& operands, const StripRange& range);
 
 }  // namespace podium::kernels

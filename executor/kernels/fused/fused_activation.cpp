@@ -27,15 +27,6 @@ constexpr std::array<Known, 9> kKnown{{
     {"GeluTanh", dnnl::algorithm::eltwise_gelu_tanh},
 }};
 
-std::optional<dnnl::algorithm> algorithm_of(const ir::TypedOp& op) {
-  const std::string& name = op.get_string("activation");
-  if (name.empty() || clamp_of(op)) return std::nullopt;
-  const auto* found =
-      std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) { return known.name == name; });
-  IR_CHECK(found != kKnown.end(), "activation {} is not known", name);
-  return found->algorithm;
-}
-
 }  // namespace
 
 std::optional<Clamp> clamp_of(const ir::TypedOp& op) {
@@ -76,18 +67,27 @@ void Clamp::append_to(dnnl::post_ops& post_ops) const {
                           is_relu ? 0.0F : low, is_relu ? 0.0F : high);
 }
 
-void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op) {
-  if (const auto algorithm = algorithm_of(op))
-    post_ops.append_eltwise(1.0F, *algorithm, op.get_float("alpha"), op.get_float("beta"));
+std::optional<Activation> activation_of(const ir::TypedOp& op) {
+  const std::string& name = op.get_string("activation");
+  if (name.empty() || clamp_of(op)) return std::nullopt;
+  const auto* found =
+      std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) { return known.name == name; });
+  IR_CHECK(found != kKnown.end(), "activation {} is not known", name);
+  return Activation{found->algorithm, op.get_float("alpha"), op.get_float("beta")};
 }
 
-std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of, PrepareContext& context) {
-  const auto algorithm = algorithm_of(context);
-  if (!algorithm) return nullptr;
-  const dnnl::eltwise_forward::desc description(dnnl::prop_kind::forward_inference, *algorithm, of,
-                                                context.get_float("alpha"), context.get_float("beta"));
+void append_activation(dnnl::post_ops& post_ops, const std::optional<Activation>& activation) {
+  if (activation) post_ops.append_eltwise(1.0F, activation->algorithm, activation->alpha, activation->beta);
+}
+
+std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of,
+                                                    const std::optional<Activation>& activation,
+                                                    std::size_t& scratch) {
+  if (!activation) return nullptr;
+  const dnnl::eltwise_forward::desc description(dnnl::prop_kind::forward_inference, activation->algorithm, of,
+                                                activation->alpha, activation->beta);
   const dnnl::eltwise_forward::primitive_desc primitive(description, onednn::attributes(), onednn::cpu());
-  context.need_scratch(primitive.scratchpad_desc().get_size());
+  scratch = std::max(scratch, primitive.scratchpad_desc().get_size());
   return onednn::make_call(dnnl::eltwise_forward(primitive), primitive,
                            {{DNNL_ARG_SRC, of}, {DNNL_ARG_DST, of}});
 }

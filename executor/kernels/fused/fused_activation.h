@@ -1,6 +1,7 @@
 // The function that a fused op applies to its result.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,12 +24,24 @@ struct Clamp {
   void append_to(dnnl::post_ops& post_ops) const;
 };
 
-/// Appends the function that the op's attributes "activation", "alpha" and "beta" describe; nothing for the
-/// empty name and for what clamp_of gives.
-void append_activation(dnnl::post_ops& post_ops, const ir::TypedOp& op);
-/// The same function as a primitive of its own, from and to memory `of`; nothing where append_activation
-/// appends nothing. Pointers: from, to, scratch.
-std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of, PrepareContext& context);
+inline constexpr Clamp kNoClamp{-std::numeric_limits<float>::infinity(),
+                                std::numeric_limits<float>::infinity()};
+
+struct Activation {
+  dnnl::algorithm algorithm;
+  float alpha = 0;
+  float beta = 0;
+};
+
+/// The function that the op's attributes "activation", "alpha" and "beta" describe; nothing for the empty
+/// name and for what clamp_of gives.
+std::optional<Activation> activation_of(const ir::TypedOp& op);
+void append_activation(dnnl::post_ops& post_ops, const std::optional<Activation>& activation);
+/// A primitive of its own, from and to memory `of`; nullptr for nothing. Raises `scratch` to the bytes that
+/// it wants. Pointers: from, to, scratch.
+std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of,
+                                                    const std::optional<Activation>& activation,
+                                                    std::size_t& scratch);
 /// The same attributes' clamp, if they describe one.
 std::optional<Clamp> clamp_of(const ir::TypedOp& op);
 

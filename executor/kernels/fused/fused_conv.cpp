@@ -73,6 +73,17 @@ DirectConvolution direct_convolution(const ConvolutionPlan& plan, const Pack& pa
   return {std::move(run), scratch};
 }
 
+void ConvolutionPlan::set_ending(const ir::TypedOp& op) {
+  activation = activation_of(op);
+  // Post-ops that are copied stay the same object.
+  for (dnnl::post_ops* ending : {&post_ops, &with_clamp}) {
+    if (has_residual) ending->append_sum(1.0F);
+    append_activation(*ending, activation);
+  }
+  clamp = clamp_of(op);
+  if (clamp) clamp->append_to(with_clamp);
+}
+
 ConvolutionPlan plan_of(const ir::TypedOp& op) {
   ConvolutionPlan plan{.x = logical_dims(op.dims(0)),
                        .y = logical_dims(op.output(0).dims),
@@ -80,20 +91,16 @@ ConvolutionPlan plan_of(const ir::TypedOp& op) {
                        .window = window_of(op),
                        .bias = op.has_input(2) ? onednn::plain(op.dims(2)) : memory::desc(),
                        .has_residual = op.has_input(3)};
-  // Post-ops that are copied stay the same object.
-  for (dnnl::post_ops* post_ops : {&plan.post_ops, &plan.with_clamp}) {
-    if (plan.has_residual) post_ops->append_sum(1.0F);
-    append_activation(*post_ops, op);
-  }
-  plan.clamp = clamp_of(op);
-  if (plan.clamp) plan.clamp->append_to(plan.with_clamp);
+  plan.set_ending(op);
   return plan;
 }
 
 PreparedKernel prepare_fused_convolution(PrepareContext& context) {
   IR_CHECK(context.constant(1) != nullptr, "the weights of a fused convolution are not constant");
   const ConvolutionPlan plan = plan_of(context);
+  if (auto winograd = prepare_strip_winograd(context, plan)) return std::move(*winograd);
   if (auto winograd = prepare_winograd(context, plan)) return std::move(*winograd);
+  if (auto strips = prepare_strip_convolution(context, plan)) return std::move(*strips);
   if (auto lines = prepare_line_products(context, plan)) return std::move(*lines);
   DirectConvolution direct = direct_convolution(plan, [&](const memory::desc& layout) {
     return onednn::packed(context, *context.constant(1), onednn::plain(plan.weights), layout);

@@ -31,9 +31,13 @@ struct ConvolutionPlan {
   ConvolutionWindow window;
   dnnl::memory::desc bias = {};  ///< empty: none
   bool has_residual = false;
-  dnnl::post_ops post_ops = {};
+  std::optional<Activation> activation = {};
+  dnnl::post_ops post_ops = {};     ///< sum of the residual, activation
   std::optional<Clamp> clamp = {};  ///< of the result: oneDNN's own makes a number of NaN
   dnnl::post_ops with_clamp = {};   ///< the post-ops and oneDNN's clamp
+
+  /// Sets all that comes behind the sum: of the residual, if there is one, and of the op's attributes.
+  void set_ending(const ir::TypedOp& op);
 };
 
 /// The weights of a convolution of several groups: [groups, M, C, kernel...].
@@ -61,14 +65,25 @@ using Pack = std::function<Tensor(const dnnl::memory::desc&)>;
 
 DirectConvolution direct_convolution(const ConvolutionPlan& plan, const Pack& pack);
 
+/// Whether Winograd's algorithm is faster for a convolution, and gives what its sum gives but for rounding.
+bool suits_winograd(const PrepareContext& context, const ConvolutionPlan& plan);
+
 /// Prepares Winograd's algorithm, through oneDNN's blocked layout, where it is faster in spite of two
 /// reorders; nullopt elsewhere. Rounding differs from the direct sum by about as much as between two orders
 /// of adding. Its transforms make NaN of what lies beside an infinity, so a result that is not all finite is
 /// computed once more, directly.
 std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan);
 
-/// Prepares a convolution of lines as a sum of products where that is faster: of so many channels that windows
-/// lie multiples of a page apart. nullopt for any other.
+/// Prepares the same algorithm as products with strips of weights, where these are faster than oneDNN's
+/// convolutions; nullopt elsewhere.
+std::optional<PreparedKernel> prepare_strip_winograd(PrepareContext& context, const ConvolutionPlan& plan);
+
+/// Prepares a convolution of lines as a sum of products where that is faster: of so many channels that
+/// windows lie multiples of a page apart. nullopt for any other.
 std::optional<PreparedKernel> prepare_line_products(PrepareContext& context, const ConvolutionPlan& plan);
+
+/// Prepares a convolution of one group as products with strips of weights, where these are faster than
+/// oneDNN's convolutions; nullopt for any other.
+std::optional<PreparedKernel> prepare_strip_convolution(PrepareContext& context, const ConvolutionPlan& plan);
 
 }  // namespace podium::kernels

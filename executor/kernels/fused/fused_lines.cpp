@@ -135,7 +135,7 @@ std::optional<PreparedKernel> prepare_line_products(PrepareContext& context, con
     const auto bias = first == 0 && kernel.has_bias ? onednn::plain({1, shape->filters}) : memory::desc();
     dnnl::post_ops post_ops;
     if (first > 0 || plan.has_residual) post_ops.append_sum(1.0F);
-    if (is_last) append_activation(post_ops, context);
+    if (is_last) append_activation(post_ops, plan.activation);
     const dnnl::matmul::desc description(x, onednn::any({inner, shape->filters}), bias, y);
     const dnnl::matmul::primitive_desc primitive(description, onednn::attributes(post_ops), onednn::cpu());
     scratch = std::max(scratch, primitive.scratchpad_desc().get_size());

@@ -1,12 +1,14 @@
 // A float product with constant, packed weights, and what follows it: bias, residual, activation. That of a
-// few rows waits for memory alone: its weights lie in strips. All others are oneDNN's.
+// few rows waits for memory alone: its weights lie in strips. All others are oneDNN's: convolutions of
+// windows of one element where it packs no weights of products.
 #include <algorithm>
 #include <array>
 
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/fused/fused_activation.h"
-#include "executor/kernels/fused/packed_call.h"
+#include "executor/kernels/fused/fused_conv.h"
 #include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
 
@@ -17,7 +19,7 @@ namespace {
 struct StripCall {
   StripWeights weights;
   std::int64_t rows = 0;
-  std::optional<Clamp> clamp = {};
+  Clamp clamp = kNoClamp;
   std::shared_ptr<const onednn::Call> activation = {};
 
   void operator()(const RunContext& run) const {
@@ -27,11 +29,31 @@ struct StripCall {
                               .y = y.data<float>(),
                               .row_y = weights.columns,
                               .bias = run.has_input(2) ? run.input(2).data<float>() : nullptr,
-                              .addend = run.has_input(3) ? run.input(3).data<float>() : nullptr});
-    if (clamp) clamp->apply(y);
+                              .addend = run.has_input(3) ? run.input(3).data<float>() : nullptr,
+                              .low = clamp.low,
+                              .high = clamp.high});
     if (activation) (*activation)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
   }
 };
+
+// Rows are the elements of an image's line, which a window of one element takes one by one.
+PreparedKernel prepare_as_convolution(PrepareContext& context, const Product& product) {
+  ConvolutionPlan plan{
+      .x = {1, product.k, 1, product.m},
+      .y = {1, product.n, 1, product.m},
+      .weights = {product.n, product.k, 1, 1},
+      .window = {.strides = {1, 1}, .dilations = {0, 0}, .pads_begin = {0, 0}, .pads_end = {0, 0}},
+      .bias = context.has_input(2) ? onednn::plain({product.n}) : memory::desc(),
+      .has_residual = context.has_input(3)};
+  plan.set_ending(context);
+  const auto weights = onednn::strided(
+      plan.weights, product.transpose_b ? Dims{product.k, 1, 1, 1} : Dims{1, product.n, 1, 1});
+  DirectConvolution direct = direct_convolution(plan, [&](const memory::desc& layout) {
+    return onednn::packed(context, *context.constant(1), weights, layout);
+  });
+  context.need_scratch(direct.scratch);
+  return std::move(direct.run);
+}
 
 }  // namespace
 
@@ -42,16 +64,26 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   const std::int64_t inner = transposed ? given[1] : given[0];
   const std::int64_t columns = transposed ? given[0] : given[1];
   const std::int64_t rows = context.input(0).element_count() / inner;
-  // Most of a single strip would be filled up.
-  if (rows <= kMostStripRows && columns >= kStrip / 2) {
-    return StripCall{.weights = strips_of(context, *context.constant(1),
-                                          transposed ? StripSource::Transposed : StripSource::Plain),
-                     .rows = rows,
-                     .clamp = clamp_of(context),
-                     .activation = activation_call(onednn::plain({rows, columns}), context)};
+  const bool has_enough_columns = columns >= kStrip / 2;  // of fewer, most of a strip would be filled up
+  if (rows <= kMostStripRows && has_enough_columns) {
+    std::size_t scratch = 0;
+    StripCall kernel{
+        .weights = strips_of(context, *context.constant(1),
+                             transposed ? StripSource::Transposed : StripSource::Plain),
+        .rows = rows,
+        .clamp = clamp_of(context).value_or(kNoClamp),
+        .activation = activation_call(onednn::plain({rows, columns}), activation_of(context), scratch)};
+    context.need_scratch(scratch);
+    return kernel;
   }
-  PackedCall kernel{
-      .has_bias = context.has_input(2), .has_residual = context.has_input(3), .clamp = clamp_of(context)};
+  if (!kLibraryPacksProducts && has_enough_columns) {
+    const Product product{.m = rows, .n = columns, .k = inner, .transpose_b = transposed};
+    return prepare_as_convolution(context, product);
+  }
+  PackedCall kernel{.has_bias = context.has_input(2),
+                    .has_residual = context.has_input(3),
+                    .clamp = clamp_of(context),
+                    .is_by_one_thread = !kLibraryPacksProducts};
   const auto a = onednn::plain({rows, inner});
   const auto y = onednn::plain({rows, columns});
   const auto bias = kernel.has_bias ? onednn::plain({1, columns}) : memory::desc();
@@ -59,7 +91,7 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
       transposed ? onednn::strided({inner, columns}, {1, inner}) : onednn::plain({inner, columns});
   dnnl::post_ops post_ops;
   if (kernel.has_residual) post_ops.append_sum(1.0F);
-  append_activation(post_ops, context);
+  append_activation(post_ops, activation_of(context));
   std::size_t scratch = 0;
   const auto make = [&](const memory::desc& layout) {
     const dnnl::matmul::desc description(a, layout, bias, y);

@@ -1,5 +1,5 @@
 // Pools on channels-last memory. Averages are oneDNN's. Its maxima forget NaN and take the lowest number for
-// minus infinity, so maxima are computed here: up to sixteen channels of an output at a time, in a register,
+// minus infinity, so maxima are computed here: as many channels of an output at a time as a register holds,
 // over the positions that its window sees. Windows beside each other see the same positions, moved.
 #include <algorithm>
 #include <array>
@@ -77,10 +77,12 @@ struct MaxPool {
   }
 
   void pool_one(const float* x, std::span<const std::int64_t> offsets, float* y) const {
-    typedef float Sixteen __attribute__((vector_size(64)));
     typedef float Eight __attribute__((vector_size(32)));
     typedef float Four __attribute__((vector_size(16)));
+#if defined(__AVX512F__)  // of vectors that the processor lacks, lanes would be compared one by one
+    typedef float Sixteen __attribute__((vector_size(64)));
     if (channels >= 16) return pool_pieces<Sixteen>(x, offsets, y);
+#endif
     if (channels >= 8) return pool_pieces<Eight>(x, offsets, y);
     if (channels >= 4) return pool_pieces<Four>(x, offsets, y);
     pool_pieces<float>(x, offsets, y);

@@ -78,8 +78,6 @@ class LateDirect {
   DirectConvolution made_ = {};
 };
 
-constexpr Clamp kNoClamp{-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
-
 struct Winograd {
   std::shared_ptr<LateDirect> direct;
   std::shared_ptr<const onednn::Call> call;
@@ -108,8 +106,12 @@ struct Winograd {
 
 }  // namespace
 
+bool suits_winograd(const PrepareContext& context, const ConvolutionPlan& plan) {
+  return is_worth_it(plan) && keeps_infinity(context) && !are_whole(*context.constant(1));
+}
+
 std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const ConvolutionPlan& plan) {
-  if (!is_worth_it(plan) || !keeps_infinity(context) || are_whole(*context.constant(1))) return std::nullopt;
+  if (!suits_winograd(context, plan)) return std::nullopt;
   const dnnl::convolution_forward::desc description(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_winograd, onednn::any(plan.x),
       onednn::any(plan.weights), plan.bias, onednn::any(plan.y), plan.window.strides, plan.window.dilations,

@@ -12,6 +12,7 @@
 #include "executor/kernels/tools/invalid_flag.h"
 #include "executor/kernels/tools/kernel.h"
 #include "executor/kernels/tools/onednn.h"
+#include "executor/kernels/tools/thread_limit.h"
 
 namespace podium::kernels {
 
@@ -31,8 +32,10 @@ struct PackedCall {
   bool has_bias = false;
   bool has_residual = false;
   std::optional<Clamp> clamp = {};
+  bool is_by_one_thread = false;  // the library adds up in another order on other threads
 
   void operator()(const RunContext& run) const {
+    const ThreadLimit limit(is_by_one_thread ? 1 : 0);
     Tensor& y = run.output(0);
     if (has_residual) start_from_residual(run);
     const void* bias = has_bias ? run.input(2).raw() : nullptr;

@@ -65,15 +65,16 @@ TEST(StripProducts, AddWhatTheyAreToldTo) {
 // Who changes the layout raises kVersion of packed_store.cpp, or strips that were kept before are taken for
 // new ones.
 TEST(StripProducts, HaveTheLayoutOfThoseThatWereKeptBefore) {
-  std::vector<float> numbers(3 * 70);
+  constexpr std::int64_t kAll = kStrip + 6;
+  std::vector<float> numbers(3 * kAll);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
-  const ir::Tensor strips = strips_of(MatrixOfFloats::plain(numbers.data(), 3, 70)).numbers;
+  const ir::Tensor strips = strips_of(MatrixOfFloats::plain(numbers.data(), 3, kAll)).numbers;
   EXPECT_EQ(strips.dims(), (ir::Dims{2, 3, kStrip}));
   const auto at = [&](std::int64_t strip, std::int64_t row, std::int64_t column) {
     return strips.data<float>()[(strip * 3 + row) * kStrip + column];
   };
-  EXPECT_EQ(at(0, 2, 63), 2 * 70 + 63);
-  EXPECT_EQ(at(1, 2, 5), 2 * 70 + 69);
+  EXPECT_EQ(at(0, 2, kStrip - 1), 2 * kAll + kStrip - 1);
+  EXPECT_EQ(at(1, 2, 5), 2 * kAll + kStrip + 5);
   EXPECT_EQ(at(1, 2, 6), 0);
 }
 

@@ -360,5 +360,38 @@ TEST(FusePostOps, LargeConvolutionsOfAnyPaddingGiveWhatTheirSumsGive) {
   }
 }
 
+// Of lines, planes and volumes, with a last strip of weights that is not full.
+TEST(FusePostOps, ConvolutionsOfManyChannelsGiveWhatTheirSumsGive) {
+  struct Window {
+    ir::Dims x;
+    ir::Dims kernel;
+    IntList strides;
+    IntList dilations;
+    IntList pads;
+  };
+  for (const Window& of :
+       {Window{{29}, {3}, {2}, {1}, {1, 0}}, Window{{17, 14}, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}},
+        Window{{7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}},
+        Window{{15, 16}, {3, 2}, {1, 1}, {2, 3}, {2, 0, 1, 3}},
+        Window{{5, 6, 7}, {2, 3, 3}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1, 1, 1, 1}}}) {
+    Sketch s;
+    ir::Dims x{2, 64};
+    x.insert(x.end(), of.x.begin(), of.x.end());
+    ir::Dims w{68, 64};
+    w.insert(w.end(), of.kernel.begin(), of.kernel.end());
+    const std::vector<ir::Attribute> attributes{
+        {"strides", of.strides}, {"dilations", of.dilations}, {"pads", of.pads}};
+    const ValueId image = s.input(x);
+    const auto conv = [&](std::vector<ValueId> more) {
+      std::vector<ValueId> inputs{image, s.weight(w, 0.05F)};
+      inputs.insert(inputs.end(), more.begin(), more.end());
+      return s.op("Conv", inputs, attributes);
+    };
+    const ValueId first = s.op("Sigmoid", {conv({s.weight({68})})});
+    s.output(s.op("Relu", {s.op("Add", {conv({s.weight({68})}), first})}));
+    expect_same_when_fused(s.graph);
+  }
+}
+
 }  // namespace
 }  // namespace podium::numeric

@@ -69,7 +69,7 @@ TEST(SpecialNumbers, PassAProductAndItsClip) {
 }
 
 TEST(SpecialNumbers, PassAConvolutionAndItsActivation) {
-  const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{4, 6}, {32, 16}};  // channels, side
+  const std::vector<std::pair<std::int64_t, std::int64_t>> sizes{{4, 6}, {32, 16}, {64, 7}};  // channels, side
   for (const auto& [channels, side] : sizes) {
     for (const Activation& activation : activations()) {
       Sketch s;
