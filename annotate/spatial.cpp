@@ -72,8 +72,9 @@ TensorParallelPlan cut_images(const ir::Graph& graph, const ImageGroups& groups)
     plan.specs.push_back({id, op.outputs[0], spec_of(groups, has_samples, has_rows ? axis : std::nullopt)});
   }
   if (plan.images > 0) return plan;
-  throw Error("no convolution, pool or batch normalisation found whose images have {}, one for each device needed",
-              needed(groups));
+  throw Error(
+      "no convolution, pool or batch normalisation found whose images have {}, one for each device needed",
+      needed(groups));
 }
 
 }  // namespace podium::annotate
