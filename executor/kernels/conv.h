@@ -1,6 +1,7 @@
 // The convolutions, prepared for float and double; the integer ones for bytes.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 
@@ -16,6 +17,14 @@ PreparedKernel prepare_qlinear_conv(PrepareContext& context);
 PreparedKernel prepare_deform_conv(PrepareContext& context);
 /// Prepared for every element type.
 PreparedKernel prepare_causal_conv(PrepareContext& context);
+
+/// Every element of a channel of Y starts as its bias; nullptr: 0.
+template <class T>
+void fill_with_bias(const ConvShape& shape, const T* bias, T* y) {
+  const std::int64_t channels = shape.group * shape.out_channels;
+  for (std::int64_t i = 0; i < shape.batch * channels; ++i)
+    std::fill_n(y + i * shape.out_size, shape.out_size, bias == nullptr ? T{0} : bias[i % channels]);
+}
 
 /// A float convolution, on tensors as ONNX lays them out.
 struct FloatConv {

@@ -29,16 +29,6 @@ ConvData<T> data_of(const RunContext& run) {
           run.output(0).data<T>(), run.scratch<T>()};
 }
 
-// Every element of a channel of Y starts as its bias.
-template <class T>
-void fill_with_bias(const ConvShape& shape, const ConvData<T>& data) {
-  const std::int64_t channels = shape.group * shape.out_channels;
-  for (std::int64_t i = 0; i < shape.batch * channels; ++i) {
-    std::fill_n(data.y + i * shape.out_size, shape.out_size,
-                data.bias == nullptr ? T{0} : data.bias[i % channels]);
-  }
-}
-
 struct ColumnConv {
   ConvShape shape;
   Columns columns;
@@ -75,7 +65,7 @@ void convolve_group(const ColumnConv& conv, const T* x, const T* weights, T* y, 
 template <class T>
 void convolve(const ColumnConv& conv, const ConvData<T>& data) {
   const ConvShape& shape = conv.shape;
-  fill_with_bias(shape, data);
+  fill_with_bias(shape, data.bias, data.y);
   for (std::int64_t i = 0; i < shape.batch * shape.group; ++i) {
     const std::int64_t weights = i % shape.group * shape.out_channels * shape.depth();
     convolve_group(conv, data.x + i * shape.in_channels * shape.in_size, data.weights + weights,
@@ -94,7 +84,7 @@ void convolve_transposed(const ColumnConv& conv, const ConvData<T>& data) {
   const ConvShape& shape = conv.shape;
   const std::int64_t rows = shape.out_channels * shape.kernel_size;
   const Product product{.m = rows, .n = shape.in_size, .k = shape.in_channels, .transpose_a = true};
-  fill_with_bias(shape, data);
+  fill_with_bias(shape, data.bias, data.y);
   for (std::int64_t i = 0; i < shape.batch * shape.group; ++i) {
     const T* weights = data.weights + i % shape.group * shape.in_channels * rows;
     multiply(product, weights, data.x + i * shape.in_channels * shape.in_size, data.columns);

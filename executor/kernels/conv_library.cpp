@@ -208,12 +208,10 @@ struct ImageProducts {
                           .n = shape.out_size,
                           .k = shape.in_channels,
                           .transpose_a = shape.transposed};
+    if (bias != nullptr) fill_with_bias(shape, bias, y);
     for (std::int64_t image = 0; image < shape.batch; ++image) {
-      float* const to = y + image * shape.out_channels * shape.out_size;
-      for (std::int64_t channel = 0; bias != nullptr && channel < shape.out_channels; ++channel)
-        std::fill_n(to + channel * shape.out_size, shape.out_size, bias[channel]);
-      multiply(product, weights, x + image * shape.in_channels * shape.in_size, to, 1,
-               bias == nullptr ? 0.0F : 1.0F);
+      multiply(product, weights, x + image * shape.in_channels * shape.in_size,
+               y + image * shape.out_channels * shape.out_size, 1, bias == nullptr ? 0.0F : 1.0F);
     }
   }
 };

@@ -5,8 +5,6 @@
 // primitive likes image by image, the weights' gradient is brought back. A shape that oneDNN refuses gives
 // nothing, and the caller's own way takes it. Where Winograd's algorithm pays, the direct sum stands by for
 // results that are not all finite.
-#include <oneapi/dnnl/dnnl.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -137,10 +135,7 @@ Pieces cut(const ConvShape& shape) {
 }
 
 // Channels that the library's layouts have side by side.
-std::int64_t block_of_channels() {
-  constexpr unsigned kWide = dnnl_cpu_isa_avx512_core;  // every isa that has it contains these bits
-  return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kWide) == kWide ? 16 : 8;
-}
+std::int64_t block_of_channels() { return onednn::has_instructions(dnnl::cpu_isa::avx512_core) ? 16 : 8; }
 
 // Few channels would leave most of a block empty.
 Operands liked(const WeightsCall& plan) {

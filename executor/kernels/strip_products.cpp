@@ -26,7 +26,7 @@ constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kLanes = 8;
 #endif
 constexpr std::int64_t kParts = kStrip / kLanes;
-constexpr int kTileRows = 6;
+constexpr int kTileRows = kMostStripRows;
 // Weights that no cache has any longer are asked for so far ahead. Where a row has few sums, the processor
 // does that by itself.
 constexpr std::int64_t kBytesAhead = kLanes == 16 ? 0 : 2048;

@@ -92,4 +92,9 @@ std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of
                            {{DNNL_ARG_SRC, of}, {DNNL_ARG_DST, of}});
 }
 
+void activate_result(const std::shared_ptr<const onednn::Call>& activation, const RunContext& run) {
+  const Tensor& y = run.output(0);
+  if (activation) (*activation)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
+}
+
 }  // namespace podium::kernels

@@ -42,6 +42,8 @@ void append_activation(dnnl::post_ops& post_ops, const std::optional<Activation>
 std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of,
                                                     const std::optional<Activation>& activation,
                                                     std::size_t& scratch);
+/// What such a call, if there is one, makes of the op's result.
+void activate_result(const std::shared_ptr<const onednn::Call>& activation, const RunContext& run);
 /// The same attributes' clamp, if they describe one.
 std::optional<Clamp> clamp_of(const ir::TypedOp& op);
 

@@ -215,14 +215,9 @@ PreparedKernel prepare_byte_matmul(PrepareContext& context) {
   const std::int64_t depth = context.dims(kX).back();
   const std::int64_t columns = context.output(0).dims.back();
   const std::int64_t rows = context.output(0).element_count() / columns;
-  const bool is_transposed = context.get_int("transB") != 0;
-  const Dims strides = is_transposed ? Dims{depth, 1, 1, 1} : Dims{1, columns, 1, 1};
-  return prepare_product(
-      context,
-      {.x = {1, depth, 1, rows},
-       .y = {1, columns, 1, rows},
-       .weights = onednn::strided({columns, depth, 1, 1}, strides, Element::s8),
-       .window = {.strides = {1, 1}, .dilations = {0, 0}, .pads_begin = {0, 0}, .pads_end = {0, 0}}});
+  const ProductConvolution of(
+      {.m = rows, .n = columns, .k = depth, .transpose_b = context.get_int("transB") != 0}, Element::s8);
+  return prepare_product(context, {.x = of.x, .y = of.y, .weights = of.weights, .window = of.window});
 }
 
 }  // namespace podium::kernels

@@ -27,6 +27,13 @@ ConvolutionWindow window_of(const ir::TypedOp& op) {
   return window;
 }
 
+ProductConvolution::ProductConvolution(const Product& product, onednn::Element element)
+    : x{1, product.k, 1, product.m},
+      y{1, product.n, 1, product.m},
+      weights(onednn::strided({product.n, product.k, 1, 1},
+                              product.transpose_b ? Dims{product.k, 1, 1, 1} : Dims{1, product.n, 1, 1},
+                              element)) {}
+
 Dims grouped(const Dims& weights, std::int64_t group) {
   if (group == 1) return weights;
   Dims dims = weights;

@@ -6,6 +6,7 @@
 
 #include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/fused/packed_call.h"
+#include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {
@@ -16,6 +17,18 @@ struct ConvolutionWindow {
   Dims dilations;
   Dims pads_begin;
   Dims pads_end;
+};
+
+/// A product as a convolution: its rows are the elements of an image's line, which a window of one element
+/// takes one by one.
+struct ProductConvolution {
+  Dims x;
+  Dims y;
+  dnnl::memory::desc weights;  ///< as the product has them
+  ConvolutionWindow window = {
+      .strides = {1, 1}, .dilations = {0, 0}, .pads_begin = {0, 0}, .pads_end = {0, 0}};
+
+  ProductConvolution(const Product& product, onednn::Element element);
 };
 
 /// The attributes of a Convolution or a Pool.

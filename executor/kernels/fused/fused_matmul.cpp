@@ -8,7 +8,6 @@
 #include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/fused/fused_conv.h"
 #include "executor/kernels/strip_products.h"
-#include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
 
@@ -23,33 +22,29 @@ struct StripCall {
   std::shared_ptr<const onednn::Call> activation = {};
 
   void operator()(const RunContext& run) const {
-    Tensor& y = run.output(0);
     multiply_strips(weights, {.x = run.input(0).data<float>(),
                               .rows = rows,
-                              .y = y.data<float>(),
+                              .y = run.output(0).data<float>(),
                               .row_y = weights.columns,
                               .bias = run.has_input(2) ? run.input(2).data<float>() : nullptr,
                               .addend = run.has_input(3) ? run.input(3).data<float>() : nullptr,
                               .low = clamp.low,
                               .high = clamp.high});
-    if (activation) (*activation)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
+    activate_result(activation, run);
   }
 };
 
-// Rows are the elements of an image's line, which a window of one element takes one by one.
 PreparedKernel prepare_as_convolution(PrepareContext& context, const Product& product) {
-  ConvolutionPlan plan{
-      .x = {1, product.k, 1, product.m},
-      .y = {1, product.n, 1, product.m},
-      .weights = {product.n, product.k, 1, 1},
-      .window = {.strides = {1, 1}, .dilations = {0, 0}, .pads_begin = {0, 0}, .pads_end = {0, 0}},
-      .bias = context.has_input(2) ? onednn::plain({product.n}) : memory::desc(),
-      .has_residual = context.has_input(3)};
+  const ProductConvolution of(product, onednn::Element::f32);
+  ConvolutionPlan plan{.x = of.x,
+                       .y = of.y,
+                       .weights = of.weights.dims(),
+                       .window = of.window,
+                       .bias = context.has_input(2) ? onednn::plain({product.n}) : memory::desc(),
+                       .has_residual = context.has_input(3)};
   plan.set_ending(context);
-  const auto weights = onednn::strided(
-      plan.weights, product.transpose_b ? Dims{product.k, 1, 1, 1} : Dims{1, product.n, 1, 1});
   DirectConvolution direct = direct_convolution(plan, [&](const memory::desc& layout) {
-    return onednn::packed(context, *context.constant(1), weights, layout);
+    return onednn::packed(context, *context.constant(1), of.weights, layout);
   });
   context.need_scratch(direct.scratch);
   return std::move(direct.run);

@@ -91,8 +91,7 @@ struct StripConvolution {
                  {weights.strips() * share / shares, weights.strips() * (share + 1) / shares}, starts);
       }
     });
-    Tensor& y = run.output(0);
-    if (activation) (*activation)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
+    activate_result(activation, run);
   }
 
  private:

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <numbers>
 #include <optional>
+#include <utility>
 
 #include "executor/kernels/fused/fused_conv.h"
 #include "executor/kernels/row_vectors.h"
@@ -139,6 +140,13 @@ class StripWinograd {
     numbers_ = kept(context, {.name = "Winograd strips", .from = *context.constant(1)},
                     ir::Type::tensor(DataType::Float, {kElements, strips, shape_.channels, kStrip}),
                     [&] { return transformed_weights(*context.constant(1)); });
+    const float* at = std::as_const(numbers_).data<float>();
+    for (StripWeights& element : elements_) {
+      element = {.inner = shape_.channels,
+                 .columns = shape_.columns,
+                 .numbers = Tensor::adopt(DataType::Float, {strips, shape_.channels, kStrip}, at, nullptr)};
+      at += numbers_.size() / kElements;
+    }
     std::size_t scratch = bytes_of_thread() * machine_threads();
     // When the threads are done.
     activation_ = activation_call(onednn::channels_last(plan.y), plan.activation, scratch);
@@ -158,8 +166,7 @@ class StripWinograd {
                           compute(run, team, i * at_once, std::min((i + 1) * at_once, tiles));
                       }
                     });
-    Tensor& y = run.output(0);
-    if (activation_) (*activation_)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
+    activate_result(activation_, run);
   }
 
  private:
@@ -182,19 +189,13 @@ class StripWinograd {
     const std::int64_t count = end - begin;
     for (std::int64_t i = 0; i < count; ++i)
       transform_x(run, place_of(begin + i), seen + i * shape_.channels, count * shape_.channels);
-    const std::int64_t weights_of_element = numbers_.size() / kElements;
     for (std::int64_t element = 0; element < kElements; ++element) {
-      const StripWeights weights{
-          .inner = shape_.channels,
-          .columns = shape_.columns,
-          .numbers = Tensor::adopt(DataType::Float, {numbers_.dim(1), shape_.channels, kStrip},
-                                   numbers_.data<float>() + element * weights_of_element, nullptr)};
-      multiply_strips(weights,
+      multiply_strips(elements_[element],
                       {.x = seen + element * count * shape_.channels,
                        .rows = count,
                        .y = products + element * count * shape_.columns,
                        .row_y = shape_.columns},
-                      StripRange{0, weights.strips()});
+                      StripRange{0, elements_[element].strips()});
     }
     for (std::int64_t i = 0; i < count; ++i)
       transform_y(run, place_of(begin + i), products + i * shape_.columns, count * shape_.columns);
@@ -300,8 +301,9 @@ class StripWinograd {
   }
 
   WinogradShape shape_;
-  Tensor numbers_;  // [element, strip, channel, column of the strip]
-  Tensor weights_;  // as they were
+  Tensor numbers_;                                     // [element, strip, channel, column of the strip]
+  std::array<StripWeights, kElements> elements_ = {};  // each of them
+  Tensor weights_;                                     // as they were
   Clamp clamp_;
   std::shared_ptr<const onednn::Call> activation_;
 };

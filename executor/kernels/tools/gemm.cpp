@@ -157,8 +157,7 @@ void multiply(const Product& product, const std::uint64_t* a, const std::uint64_
 
 // Without VNNI instructions oneDNN's byte products saturate in 16 bits.
 bool has_exact_byte_products() {
-  constexpr unsigned kVnni = dnnl_cpu_isa_avx512_core_vnni;  // every isa that has it contains these bits
-  static const bool is_exact = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & kVnni) == kVnni;
+  static const bool is_exact = onednn::has_instructions(dnnl::cpu_isa::avx512_core_vnni);
   return is_exact;
 }
 

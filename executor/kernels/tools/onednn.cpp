@@ -20,6 +20,12 @@ dnnl::stream& stream() {
 }
 }  // namespace
 
+// Every isa that has another one in it contains its bits.
+bool has_instructions(dnnl::cpu_isa isa) {
+  const auto wanted = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
 Dims less_one(Dims dilations) {
   for (std::int64_t& dilation : dilations) --dilation;
   return dilations;

@@ -17,6 +17,9 @@ namespace podium::kernels::onednn {
 
 const dnnl::engine& cpu();
 
+/// Whether oneDNN uses these instructions here.
+bool has_instructions(dnnl::cpu_isa isa);
+
 /// Scratch memory is handed out in multiples of so many bytes as an address is aligned to.
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
