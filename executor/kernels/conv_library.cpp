@@ -16,6 +16,7 @@
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/kernels/winograd.h"
+#include "executor/kernels/winograd_strips.h"
 #include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
@@ -239,6 +240,7 @@ std::optional<FloatConv> make_way(const ConvShape& shape, bool has_bias, const T
 // Of weights that change. Those of quantised networks, whose sums are exact, are known.
 std::optional<FloatConv> make_winograd(const ConvShape& shape, bool has_bias) {
   if (!ir::pays_by_winograd(shape)) return std::nullopt;
+  if (auto strips = make_winograd_strips(shape)) return strips;
   const auto fast = make_way(shape, has_bias, nullptr, Way::Winograd);
   const auto direct = make_way(shape, has_bias, nullptr, Way::Direct);
   if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;

@@ -13,6 +13,7 @@
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/kernels/winograd.h"
+#include "executor/kernels/winograd_strips.h"
 #include "ir/ops/conv_algorithm.h"
 
 namespace podium::kernels {
@@ -241,7 +242,8 @@ ConvShape piece_of(const ConvShape& shape) {
 
 std::optional<FloatWeightGradient> make_winograd(const ConvShape& shape) {
   if (!ir::pays_by_winograd(piece_of(shape))) return std::nullopt;
-  const auto fast = make_by(shape, dnnl::algorithm::convolution_winograd);
+  auto fast = make_winograd_weight_gradient(shape);
+  if (!fast) fast = make_by(shape, dnnl::algorithm::convolution_winograd);
   const auto direct = make_by(shape, dnnl::algorithm::convolution_direct);
   if (!fast || !direct || fast->scratch_bytes > kMostWinogradScratch) return std::nullopt;
   const auto results = static_cast<std::size_t>(shape.out_channels * shape.depth());

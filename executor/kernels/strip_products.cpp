@@ -97,12 +97,12 @@ template <int kRows, int kSums>
 }
 
 // Adds to the tile the products of `count` rows of its strips, the first of which starts at `strip`; `x`: of
-// each row the number that the first of these is multiplied with.
+// each row the number that the first of these is multiplied with, `step` elements before the next.
 template <int kBits, bool kHasZeros, int kStrips, int kRows>
 [[gnu::always_inline]] inline void add_products(const std::uint8_t* strip, std::int64_t bytes_of_strip,
                                                 const float* zeros, std::int64_t zeros_of_strip,
-                                                const float* const (&x)[kRows], std::int64_t count,
-                                                float unit, Tile<kRows, kStrips>& tile) {
+                                                const float* const (&x)[kRows], std::int64_t step,
+                                                std::int64_t count, float unit, Tile<kRows, kStrips>& tile) {
   constexpr std::int64_t kBytes = kStrip * kBits / 8;
   FloatLanes units;
   for (std::int64_t j = 0; j < kLanes; ++j) units[j] = unit;
@@ -120,7 +120,7 @@ template <int kBits, bool kHasZeros, int kStrips, int kRows>
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const float factor = x[r][l];
+      const float factor = x[r][l * step];
       if constexpr (kBits == 32) {
 #pragma GCC unroll 8
         for (std::int64_t i = 0; i < kStrips * kParts; ++i) tile[r][i] += factor * wide[i];
@@ -192,11 +192,15 @@ template <int kStrips, int kRows>
   for (std::int64_t stretch = 0; stretch < stretches; ++stretch) {
     const float* x[kRows];
     for (int r = 0; r < kRows; ++r) {
-      x[r] = of.stretched.starts == nullptr ? of.x + (row + r) * w.inner
-                                            : of.stretched.starts[(row + r) * stretches + stretch];
+      if (of.turned_x != 0) {
+        x[r] = of.x + row + r;
+      } else {
+        x[r] = of.stretched.starts == nullptr ? of.x + (row + r) * w.inner
+                                              : of.stretched.starts[(row + r) * stretches + stretch];
+      }
     }
     add_products<32, false, kStrips>(numbers + stretch * length * w.bytes_of_row(), bytes_of_strip, nullptr,
-                                     0, x, length, 1, tile);
+                                     0, x, of.turned_x == 0 ? 1 : of.turned_x, length, 1, tile);
   }
 }
 
@@ -218,9 +222,9 @@ template <int kBits, int kStrips, int kRows>
     const auto* rows = numbers + first * w.bytes_of_row();
     if (w.zero_points.defined()) {
       add_products<kBits, true, kStrips>(rows, bytes_of_strip, w.zero_points.data<float>() + at,
-                                         scales_of_strip, x, count, w.unit, sums);
+                                         scales_of_strip, x, 1, count, w.unit, sums);
     } else {
-      add_products<kBits, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, count, w.unit, sums);
+      add_products<kBits, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, 1, count, w.unit, sums);
     }
     for (int s = 0; s < kStrips; ++s) {
       for (std::int64_t part = 0; part < kParts; ++part) {

@@ -43,15 +43,6 @@ bool is_worth_it(const ConvolutionPlan& plan) {
                                       .out_channels = plan.y[1]});
 }
 
-std::shared_ptr<const onednn::Call> reorder(const memory::desc& from, const memory::desc& to) {
-  onednn::check_room_for_code();
-  // Asked for without scratch memory of its own: these reorders use none.
-  const dnnl::reorder::primitive_desc primitive(onednn::cpu(), from, onednn::cpu(), to);
-  return std::make_shared<const onednn::Call>(
-      dnnl::reorder(primitive),
-      std::vector<std::pair<int, memory::desc>>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-}
-
 // The same convolution by its sum, for results that are not all finite. Its weights are packed when the first
 // of them comes up, which most models never see.
 class LateDirect {
@@ -130,9 +121,9 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
                                              {DNNL_ARG_WEIGHTS, primitive.weights_desc()},
                                              {DNNL_ARG_BIAS, plan.bias},
                                              {DNNL_ARG_DST, y}}),
-                  .bring = reorder(onednn::channels_last(plan.x), x),
-                  .bring_residual = reorder(onednn::channels_last(plan.y), y),
-                  .give = reorder(y, onednn::channels_last(plan.y)),
+                  .bring = onednn::reorder(onednn::channels_last(plan.x), x),
+                  .bring_residual = onednn::reorder(onednn::channels_last(plan.y), y),
+                  .give = onednn::reorder(y, onednn::channels_last(plan.y)),
                   .weights = onednn::packed(context, *context.constant(1), onednn::plain(plan.weights),
                                             primitive.weights_desc()),
                   .has_bias = !plan.bias.is_zero(),

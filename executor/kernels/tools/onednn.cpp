@@ -163,4 +163,13 @@ void Call::operator()(std::span<const void* const> pointers) const {
   busy_.clear(std::memory_order_release);
 }
 
+std::shared_ptr<const Call> reorder(const memory::desc& from, const memory::desc& to) {
+  check_room_for_code();
+  // Asked for without scratch memory of its own: these reorders use none.
+  const dnnl::reorder::primitive_desc primitive(cpu(), from, cpu(), to);
+  return std::make_shared<const Call>(
+      dnnl::reorder(primitive),
+      std::vector<std::pair<int, memory::desc>>{{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
 }  // namespace podium::kernels::onednn

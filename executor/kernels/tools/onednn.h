@@ -84,4 +84,7 @@ std::shared_ptr<const Call> make_call(const dnnl::primitive& primitive, const De
   return std::make_shared<const Call>(primitive, std::move(arguments));
 }
 
+/// From one layout to another. Pointers: from, to.
+std::shared_ptr<const Call> reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+
 }  // namespace podium::kernels::onednn

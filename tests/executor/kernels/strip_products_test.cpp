@@ -62,6 +62,24 @@ TEST(StripProducts, AddWhatTheyAreToldTo) {
   }
 }
 
+TEST(StripProducts, TakeRowsFromTheColumnsOfX) {
+  for (const std::int64_t rows : {std::int64_t{1}, kMostStripRows, 2 * kMostStripRows + 1}) {
+    const Operands of(rows);
+    const std::int64_t apart = rows + 2;
+    std::vector<float> turned(kInner * apart);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t l = 0; l < kInner; ++l) turned[l * apart + row] = of.x[row * kInner + l];
+    }
+    const StripWeights weights = strips_of(MatrixOfFloats::plain(of.w.data(), kInner, kColumns));
+    std::vector<float> wanted(rows * kColumns);
+    std::vector<float> found(rows * kColumns);
+    multiply_strips(weights, {.x = of.x.data(), .rows = rows, .y = wanted.data(), .row_y = kColumns});
+    multiply_strips(
+        weights, {.x = turned.data(), .turned_x = apart, .rows = rows, .y = found.data(), .row_y = kColumns});
+    EXPECT_EQ(found, wanted) << rows;
+  }
+}
+
 // Who changes the layout raises kVersion of packed_store.cpp, or strips that were kept before are taken for
 // new ones.
 TEST(StripProducts, HaveTheLayoutOfThoseThatWereKeptBefore) {

@@ -27,6 +27,25 @@ std::vector<ConvCall> calls() {
   };
 }
 
+// Tiles of several blocks, channels that do not fill a last strip, windows that stand half outside, or not at
+// all.
+TEST(Winograd, TakesImagesOfAnySizeAndPadding) {
+  for (const std::int64_t pad : {0, 1, 2}) {
+    const std::vector<ir::Attribute> window =
+        testing::window_attributes({3, 3}, {1, 1}, {pad, pad, pad, pad});
+    const std::int64_t more = 2 * pad - 2;
+    for (const ConvCall& call :
+         {ConvCall{"", "Conv", random_floats({5, 32, 31, 33}, 1), random_floats({40, 32, 3, 3}, 2), window},
+          ConvCall{"", "ConvTranspose", random_floats({5, 40, 31 + more, 33 + more}, 3),
+                   random_floats({40, 32, 3, 3}, 4), window},
+          ConvCall{"podium", "ConvWeightGradient", random_floats({5, 32, 31, 33}, 5),
+                   random_floats({5, 40, 31 + more, 33 + more}, 6), window}}) {
+      SCOPED_TRACE(call.name);
+      testing::expect_near(call.run(), call.run_in_doubles(), 4e-4);
+    }
+  }
+}
+
 TEST(Winograd, RoundsAboutAsTheSumDoes) {
   for (const ConvCall& call : calls()) {
     SCOPED_TRACE(call.name);
