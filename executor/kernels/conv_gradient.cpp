@@ -104,6 +104,26 @@ void run_piece(const WeightGradient& op, const T* x, const T* flow, T* weights, 
   }
 }
 
+template <class T>
+void sum_over_columns(const WeightGradient& op, const T* x, const T* flow, T* weights) {
+  const ConvShape& shape = op.shape;
+  const std::int64_t rows = op.channels_at_once * shape.kernel_size;
+  const std::int64_t pieces = shape.group * op.pieces_of_group();
+  const std::int64_t cost = rows * shape.out_channels * shape.out_size * shape.batch;
+  parallel_ranges(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
+    const ThreadLimit alone(1);  // a product over several threads would add up in another order
+    std::vector<T> columns(rows * op.lines_at_once * op.columns.line_size());
+    for (std::int64_t piece = begin; piece < end; ++piece) run_piece(op, x, flow, weights, piece, columns);
+  });
+}
+
+FloatWeightGradient make_column_weight_gradient(const ConvShape& shape) {
+  return {0, [op = std::make_shared<const WeightGradient>(plan(shape))](
+                 const float* x, const float* flow, float* weights, std::byte* /*scratch*/) {
+            sum_over_columns(*op, x, flow, weights);
+          }};
+}
+
 PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape) {
   if (context.element(0) != DataType::Float) return {};
   std::optional<FloatWeightGradient> gradient;
@@ -117,6 +137,7 @@ PreparedKernel weights_in_float(PrepareContext& context, const ConvShape& shape)
   } else {
     gradient = make_library_weight_gradient(shape);
   }
+  if (!gradient && shape.group > 1 && ir::pays_by_rows(shape)) gradient = make_column_weight_gradient(shape);
   if (!gradient) return {};
   if (ir::pays_by_rows(shape)) gradient = make_row_weight_gradient(shape, std::move(*gradient));
   context.need_scratch(gradient->scratch_bytes);
@@ -134,18 +155,7 @@ PreparedKernel prepare_conv_weight_gradient(PrepareContext& context) {
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     return [op](const RunContext& run) {
-      const ConvShape& shape = op->shape;
-      const std::int64_t rows = op->channels_at_once * shape.kernel_size;
-      const std::int64_t pieces = shape.group * op->pieces_of_group();
-      const std::int64_t cost = rows * shape.out_channels * shape.out_size * shape.batch;
-      parallel_ranges(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
-        const ThreadLimit alone(1);  // a product over several threads would add up in another order
-        std::vector<T> columns(rows * op->lines_at_once * op->columns.line_size());
-        for (std::int64_t piece = begin; piece < end; ++piece) {
-          run_piece(*op, run.input(0).data<T>(), run.input(1).data<T>(), run.output(0).data<T>(), piece,
-                    columns);
-        }
-      });
+      sum_over_columns(*op, run.input(0).data<T>(), run.input(1).data<T>(), run.output(0).data<T>());
     };
   });
 }

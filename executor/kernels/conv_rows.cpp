@@ -6,7 +6,8 @@
 // twice, each the same way. The gradient of the weights keeps a vector of sums for each of some channels and
 // of some taps in one row of the window, which eight places of each row add to; lanes that an earlier vector
 // has counted are zeroed. X is copied where it has padding, so that no place asks where it is. Of a
-// transposed convolution whose strides are 1 the window is mirrored; it is a convolution then.
+// transposed convolution whose strides are 1 the window is mirrored; it is a convolution then. A group is an
+// image of its own with weights of its own.
 #include "executor/kernels/conv_rows.h"
 
 #include <algorithm>
@@ -39,14 +40,15 @@ RowAxis axis_of(const ConvShape& shape, std::size_t from_last) {
 struct RowInput {
   RowAxis height;
   RowAxis width;
-  std::int64_t channels = 1;
+  std::int64_t channels = 1;  // of a group; so are those of Y
   std::int64_t images = 1;
+  std::int64_t groups = 1;
 
   bool has_padding() const { return height.has_padding() || width.has_padding(); }
   std::int64_t row() const { return has_padding() ? width.seen() : width.input; }
   std::int64_t channel() const { return row() * (has_padding() ? height.seen() : height.input); }
   std::size_t copied_bytes() const {
-    return has_padding() ? onednn::aligned(images * channels * channel() * sizeof(float)) : 0;
+    return has_padding() ? onednn::aligned(images * groups * channels * channel() * sizeof(float)) : 0;
   }
 
   void copy_channel(const float* from, float* to) const;
@@ -71,7 +73,7 @@ void RowInput::copy_channel(const float* from, float* to) const {
 const float* RowInput::brought(const float* from, std::byte* scratch) const {
   if (!has_padding()) return from;
   auto* const to = reinterpret_cast<float*>(scratch);
-  parallel_ranges(images * channels, channel(), [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(images * groups * channels, channel(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c)
       copy_channel(from + c * height.input * width.input, to + c * channel());
   });
@@ -82,7 +84,8 @@ RowInput input_of(const ConvShape& shape) {
   return {.height = axis_of(shape, 1),
           .width = axis_of(shape, 0),
           .channels = shape.in_channels,
-          .images = shape.batch};
+          .images = shape.batch,
+          .groups = shape.group};
 }
 
 struct RowTap {
@@ -95,6 +98,7 @@ struct RowConv {
   std::int64_t out_channels = 1;
   std::int64_t out_size = 1;
   std::int64_t weights_of_channel = 1;  // how far weights of the next channel of Y are
+  std::int64_t weights_of_group = 1;    // and those of the next group
   std::vector<RowPlace> places = {};
   std::vector<RowTap> taps = {};
   std::size_t packed_offset = 0;
@@ -105,12 +109,14 @@ struct RowConv {
   void run(const float* from, const float* weights, const float* bias, float* y, std::byte* scratch) const;
 };
 
-// Tile by tile, tap by tap, the weights of the tile's channels.
+// Group by group, tile by tile, tap by tap, the weights of the tile's channels.
 void RowConv::pack(const float* weights, float* packed) const {
-  for (std::int64_t tile = 0; tile < tiles().count(); ++tile) {
-    for (const RowTap& tap : taps) {
-      for (std::int64_t c = tiles().first(tile); c < tiles().first(tile + 1); ++c)
-        *packed++ = weights[c * weights_of_channel + tap.weight];
+  for (std::int64_t group = 0; group < x.groups; ++group, weights += weights_of_group) {
+    for (std::int64_t tile = 0; tile < tiles().count(); ++tile) {
+      for (const RowTap& tap : taps) {
+        for (std::int64_t c = tiles().first(tile); c < tiles().first(tile + 1); ++c)
+          *packed++ = weights[c * weights_of_channel + tap.weight];
+      }
     }
   }
 }
@@ -176,14 +182,15 @@ void RowConv::run(const float* from, const float* weights, const float* bias, fl
   const std::int64_t depth = std::ssize(taps);
   const EvenTiles of_y = tiles();
   const std::int64_t cost = out_channels * out_size * depth / of_y.count();
-  parallel_ranges(x.images * of_y.count(), cost, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(x.images * x.groups * of_y.count(), cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t image = piece / of_y.count();
+      const std::int64_t image = piece / of_y.count();  // of a group
       const std::int64_t tile = piece % of_y.count();
       const std::int64_t first = of_y.first(tile);
+      const std::int64_t channel = image % x.groups * out_channels + first;
       const TileData data{.image = brought + image * x.channels * x.channel(),
-                          .weights = packed + first * depth,
-                          .bias = bias == nullptr ? nullptr : bias + first,
+                          .weights = packed + channel * depth,
+                          .bias = bias == nullptr ? nullptr : bias + channel,
                           .y = y + (image * out_channels + first) * out_size};
       with_constant<kMostChannelsAtOnce>(of_y.size(tile),
                                          [&](auto channels) { convolve_channels<channels>(*this, data); });
@@ -196,6 +203,7 @@ RowConv plan_rows(const ConvShape& shape) {
   const RowAxis& height = conv.x.height;
   const RowAxis& width = conv.x.width;
   conv.weights_of_channel = shape.transposed ? shape.kernel_size : shape.depth();
+  conv.weights_of_group = shape.out_channels * shape.depth();
   const std::int64_t weights_of_input =
       shape.transposed ? shape.out_channels * shape.kernel_size : shape.kernel_size;
   for (std::int64_t row = 0; row < height.output; ++row) {
@@ -230,7 +238,7 @@ struct RowGradient {
 };
 
 struct GradientData {
-  const float* x;     // of image 0: the channel, at the first tap
+  const float* x;     // of image 0: the channel of the group, at the first tap
   const float* flow;  // of image 0: the first channel
   float* weights;     // of the first channel, at the first tap
 };
@@ -258,8 +266,8 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
   RowMask is_new{};
   for (std::int64_t lane = kRowLanes - rest; lane < kRowLanes; ++lane) is_new[lane] = -1;
   for (std::int64_t image = 0; image < op.x.images; ++image) {
-    const float* x = data.x + image * op.x.channels * op.x.channel();
-    const float* flow = data.flow + image * op.out_channels * channel;
+    const float* x = data.x + image * op.x.groups * op.x.channels * op.x.channel();
+    const float* flow = data.flow + image * op.x.groups * op.out_channels * channel;
     for (std::int64_t row = 0; row < height.output; ++row) {
       for (std::int64_t column = 0; column < full; column += kRowLanes)
         add(x + column, flow + column, ~RowMask{});
@@ -280,17 +288,18 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
 
 void RowGradient::run(const float* from, const float* flow, float* weights, std::byte* scratch) const {
   const float* const brought = x.brought(from, scratch);
-  const std::int64_t rows = x.channels * x.height.kernel;  // of the window, over all channels of X
+  const std::int64_t rows = x.channels * x.height.kernel;  // of the window, over all channels of a group
   const std::int64_t taps = x.width.kernel;
   const EvenTiles of_y = tiles();
   const std::int64_t cost = x.images * out_size() * taps * of_y.at_once;
-  parallel_ranges(of_y.count() * rows, cost, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(x.groups * of_y.count() * rows, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t row = piece % rows;
-      const std::int64_t tile = piece / rows;
-      const std::int64_t first = of_y.first(tile);
-      const float* const seen =
-          brought + row / x.height.kernel * x.channel() + row % x.height.kernel * x.height.dilation * x.row();
+      const std::int64_t tile = piece / rows % of_y.count();
+      const std::int64_t group = piece / rows / of_y.count();
+      const std::int64_t first = group * out_channels + of_y.first(tile);
+      const float* const seen = brought + (group * x.channels + row / x.height.kernel) * x.channel() +
+                                row % x.height.kernel * x.height.dilation * x.row();
       for (std::int64_t tap = 0; tap < taps; tap += kMostTapsAtOnce) {
         const GradientData data{.x = seen + tap * x.width.dilation,
                                 .flow = flow + first * out_size(),
@@ -309,7 +318,7 @@ void RowGradient::run(const float* from, const float* flow, float* weights, std:
 FloatConv make_row_conv(const ConvShape& shape) {
   auto conv = std::make_shared<RowConv>(plan_rows(shape));
   conv->packed_offset = conv->x.copied_bytes();
-  const std::size_t packed_bytes = shape.out_channels * shape.depth() * sizeof(float);
+  const std::size_t packed_bytes = shape.group * shape.out_channels * shape.depth() * sizeof(float);
   return {conv->packed_offset + onednn::aligned(packed_bytes),
           [conv](const float* x, const float* w, const float* bias, float* y, std::byte* scratch) {
             conv->run(x, w, bias, y, scratch);
@@ -318,7 +327,7 @@ FloatConv make_row_conv(const ConvShape& shape) {
 
 FloatWeightGradient make_row_weight_gradient(const ConvShape& shape, FloatWeightGradient otherwise) {
   const RowGradient op{.x = input_of(shape), .out_channels = shape.out_channels};
-  const std::size_t results = static_cast<std::size_t>(shape.out_channels * shape.depth());
+  const auto results = static_cast<std::size_t>(shape.group * shape.out_channels * shape.depth());
   return {op.x.copied_bytes(), [=, otherwise = std::move(otherwise)](const float* x, const float* flow,
                                                                      float* weights, std::byte* scratch) {
             op.run(x, flow, weights, scratch);

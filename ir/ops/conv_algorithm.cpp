@@ -18,13 +18,21 @@ bool has_padding_alone(const Window& window) {
   return std::ranges::all_of(window.pads_begin, [](std::int64_t pad) { return pad >= 0; });
 }
 
+// Groups of so few channels that no vector is full of them, for which the library has nothing that is fast
+// (measured: 2 GFLOP/s). Those of one channel go plane by plane.
+bool has_thin_groups(const ConvShape& shape) {
+  return shape.group > 1 && shape.in_channels > 1 &&
+         std::max(shape.in_channels, shape.out_channels) < kRowLanes;
+}
+
 bool has_rows(const ConvShape& shape) {
   constexpr std::int64_t kManyChannels = 32;  // of a transposed convolution's X, far apart from each other
   const Window& window = shape.window;
   const std::int64_t numbers =
       shape.batch * shape.in_channels * shape.out_channels * shape.in_size * shape.out_size;
-  if (numbers == 0 || window.rank() < 1 || window.rank() > 2 || shape.group != 1 || shape.kernel_size == 1 ||
-      window.output.back() < kRowLanes)
+  const bool is_product = shape.group == 1 && shape.kernel_size == 1;
+  if (numbers == 0 || window.rank() < 1 || window.rank() > 2 || is_product ||
+      (shape.group > 1 && !has_thin_groups(shape)) || window.output.back() < kRowLanes)
     return false;
   if (!shape.transposed) return window.strides.back() == 1 && has_padding_alone(window);
   for (std::size_t axis = 0; axis < window.rank(); ++axis) {
@@ -97,7 +105,7 @@ double multiply_adds_by_rows(const ConvShape& shape) {
   // Beside its own, a result costs as much as 4.
   constexpr std::int64_t kBeside = 4;
   const std::int64_t width = shape.window.output.back();
-  const std::int64_t rows = shape.batch * shape.out_channels * (shape.out_size / width);
+  const std::int64_t rows = shape.batch * shape.group * shape.out_channels * (shape.out_size / width);
   return static_cast<double>(rows * rounded(width, kRowLanes) * (shape.depth() + kBeside));
 }
 
@@ -105,6 +113,7 @@ bool pays_by_rows(const ConvShape& shape) {
   // Below, Winograd's algorithm has a last block of 16 channels that is not half full.
   constexpr std::int64_t kEnoughForWinograd = 24;
   if (!has_rows(shape)) return false;
+  if (shape.group > 1) return true;
   if (pays_by_winograd(shape) && std::min(shape.in_channels, shape.out_channels) >= kEnoughForWinograd)
     return false;
   const RowCosts costs = costs_of(shape);
@@ -114,6 +123,7 @@ bool pays_by_rows(const ConvShape& shape) {
 bool pays_by_rows_among_channels_last(const ConvShape& shape) {
   constexpr double kMove = 25;  // multiply-adds that take as long as moving a number does
   if (!pays_by_rows(shape)) return false;
+  if (shape.group > 1) return true;
   const RowCosts costs = costs_of(shape);
   const auto moved =
       static_cast<double>(shape.in_channels * shape.in_size) / static_cast<double>(shape.out_size) +

@@ -16,7 +16,8 @@ using testing::ConvCall;
 using testing::random_floats;
 using testing::window_attributes;
 
-// A convolution of two images and the two of its gradients; pads at the begin and at the end.
+// A convolution of two images and the two of its gradients; channels of a group, pads at the begin and at the
+// end.
 struct Case {
   std::int64_t in_channels;
   std::int64_t out_channels;
@@ -25,6 +26,7 @@ struct Case {
   Dims strides = {1, 1};
   Dims pads = {0, 0, 0, 0};
   Dims dilations = {1, 1};
+  std::int64_t groups = 1;
 
   Dims output() const {
     Dims sizes;
@@ -34,10 +36,14 @@ struct Case {
     }
     return sizes;
   }
-  Dims x() const { return {2, in_channels, input[0], input[1]}; }
-  Dims y() const { return {2, out_channels, output()[0], output()[1]}; }
-  Dims weights() const { return {out_channels, in_channels, kernel[0], kernel[1]}; }
-  std::vector<ir::Attribute> window() const { return window_attributes(kernel, strides, pads, dilations); }
+  Dims x() const { return {2, groups * in_channels, input[0], input[1]}; }
+  Dims y() const { return {2, groups * out_channels, output()[0], output()[1]}; }
+  Dims weights() const { return {groups * out_channels, in_channels, kernel[0], kernel[1]}; }
+  std::vector<ir::Attribute> window() const {
+    std::vector<ir::Attribute> attributes = window_attributes(kernel, strides, pads, dilations);
+    attributes.push_back({"group", groups});
+    return attributes;
+  }
 
   ConvShape shape() const {
     return {.window = {.input = input,
@@ -48,6 +54,7 @@ struct Case {
                        .pads_end = {pads[2], pads[3]},
                        .output = output()},
             .batch = 2,
+            .group = groups,
             .in_channels = in_channels,
             .out_channels = out_channels,
             .kernel_size = kernel[0] * kernel[1],
@@ -92,6 +99,31 @@ TEST(ConvRows, AddsUpWhatTheWindowSees) {
     ASSERT_TRUE(ir::pays_by_rows(one.shape()));
     testing::expect_near(one.conv().run(), one.conv().run_in_doubles(), 1e-4);
     testing::expect_near(one.weight_gradient().run(), one.weight_gradient().run_in_doubles(), 1e-3);
+  }
+}
+
+TEST(ConvRows, TakesGroupsOfFewChannels) {
+  const std::vector<Case> grouped = {
+      {4, 4, {14, 14}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 8},
+      {2, 6, {9, 11}, {3, 3}, {2, 1}, {1, 1, 1, 1}, {1, 1}, 3},
+      {6, 2, {9, 12}, {3, 2}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 2},
+      {4, 4, {8, 9}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}, 5},
+  };
+  for (const Case& one : grouped) {
+    SCOPED_TRACE(::testing::PrintToString(one.weights()));
+    ASSERT_TRUE(ir::pays_by_rows(one.shape()));
+    testing::expect_near(one.conv().run(), one.conv().run_in_doubles(), 1e-4);
+    testing::expect_near(one.transposed().run(), one.transposed().run_in_doubles(), 1e-4);
+    testing::expect_near(one.weight_gradient().run(), one.weight_gradient().run_in_doubles(), 1e-3);
+  }
+}
+
+TEST(ConvRows, KeepInfiniteNumbersOfAGroupInIt) {
+  const Case one{4, 4, {14, 14}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, 3};
+  for (ConvCall call : {one.conv(), one.transposed(), one.weight_gradient()}) {
+    SCOPED_TRACE(call.name);
+    call.left.data<float>()[14 * 14 * 5 + 3] = std::numeric_limits<float>::infinity();
+    testing::expect_near(call.run(), call.run_in_doubles(), 1e-3);
   }
 }
 

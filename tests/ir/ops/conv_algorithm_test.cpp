@@ -118,6 +118,23 @@ TEST(ConvAlgorithm, RowsPayWhereChannelsAreFewAndRowsAreLong) {
   EXPECT_FALSE(pays_by_rows(from_to(3, 10, {30, 3, 1, 2})));  // steps in a row
 }
 
+// The library has nothing fast for them; groups of more channels fill vectors, those of one have planes.
+TEST(ConvAlgorithm, RowsPayForGroupsOfFewChannels) {
+  const auto in_groups = [](std::int64_t channels, const Sides& sides) {
+    ConvShape shape = from_to(channels, channels, sides);
+    shape.group = 32;
+    return shape;
+  };
+  EXPECT_TRUE(pays_by_rows(in_groups(4, {56, 3, 1})));
+  EXPECT_TRUE(pays_by_rows_among_channels_last(in_groups(4, {56, 3, 1})));
+  EXPECT_TRUE(pays_by_rows(in_groups(4, {28, 1})));
+  EXPECT_FALSE(pays_by_rows(in_groups(8, {56, 3, 1})));
+  EXPECT_FALSE(pays_by_rows(in_groups(1, {56, 3, 1})));
+  EXPECT_FALSE(pays_by_rows(in_groups(4, {7, 3, 1})));  // rows of 7
+  EXPECT_EQ(multiply_adds_by_rows(in_groups(4, {56, 3, 1})),
+            32 * multiply_adds_by_rows(from_to(4, 4, {56, 3, 1})));
+}
+
 // Padding all around a small image is computed with.
 TEST(ConvAlgorithm, RowsPayBackWhereTheWindowIsSmallBesideTheImage) {
   EXPECT_TRUE(pays_by_rows(back(from_to(8, 8, {32, 3, 1}))));
