@@ -1,9 +1,9 @@
 // RNN, GRU and LSTM: the products with X for all steps at once, then step by step.
 // Per direction: gates [steps x batch, gates x hidden] = X W' + biases, in one product; then for each step
-// the cell's own function adds H R' and applies the activations (recurrent_cells.cpp). Floats of R' lie in
-// strips: known ones from the beginning, others for each run. Sequences that have ended keep their state and
-// give zeros. Half types are widened for the whole op. Shapes and weights that oneDNN takes go to
-// prepare_packed_recurrence instead.
+// the cell's own function adds H R' and applies the activations (recurrent_cells.cpp). Floats of R', and of
+// W' where that pays, lie in strips: known ones from the beginning, others for each run. Sequences that have
+// ended keep their state and give zeros. Half types are widened for the whole op. Shapes and weights that
+// oneDNN takes go to prepare_packed_recurrence instead.
 #include "executor/kernels/recurrent.h"
 
 #include <algorithm>
@@ -18,8 +18,16 @@ namespace {
 template <class T>
 using StepFunction = void (*)(const RecurrentStep<T>&);
 
-// Biases of W and R in every row, and the products with X. The GRU that resets after its product adds the
-// bias of R to that.
+// Biases of W and R. The GRU that resets after its product adds the bias of R to that.
+template <class T>
+void add_biases(const Recurrence& plan, const RecurrentData<T>& data, std::int64_t direction, T* sums) {
+  const std::int64_t width = plan.width();
+  const T* of_w = data.b + direction * 2 * width;
+  const std::int64_t both = plan.linear_before_reset ? 2 * plan.hidden : width;
+  for (std::int64_t i = 0; i < width; ++i) sums[i] = of_w[i] + (i < both ? of_w[width + i] : T{0});
+}
+
+// The products with X, and biases in every row.
 template <class T>
 void fill_gates(const Recurrence& plan, const RecurrentData<T>& data, std::int64_t direction, T* gates) {
   const std::int64_t width = plan.width();
@@ -27,13 +35,30 @@ void fill_gates(const Recurrence& plan, const RecurrentData<T>& data, std::int64
   if (data.b == nullptr) {
     std::fill_n(gates, rows * width, T{0});
   } else if (rows > 0) {
-    const T* of_w = data.b + direction * 2 * width;
-    const std::int64_t both = plan.linear_before_reset ? 2 * plan.hidden : width;
-    for (std::int64_t i = 0; i < width; ++i) gates[i] = of_w[i] + (i < both ? of_w[width + i] : T{0});
+    add_biases(plan, data, direction, gates);
     for (std::int64_t row = 1; row < rows; ++row) std::copy_n(gates, width, gates + row * width);
   }
   multiply({.m = rows, .n = width, .k = plan.input, .transpose_b = true}, data.x,
            data.w + direction * width * plan.input, gates, T{1}, T{1});
+}
+
+// The same with W in strips; `room`: for the biases.
+void fill_gates(const Recurrence& plan, const RecurrentData<float>& data, std::int64_t direction,
+                const StripWeights& w, float* room, float* gates) {
+  constexpr std::int64_t kRowsAtOnce = 48;  // which stay in a second-level cache
+  const std::int64_t rows = plan.steps * plan.batch;
+  if (data.b != nullptr) add_biases(plan, data, direction, room);
+  parallel_ranges(w.strips(), rows * w.inner * kStrip, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = 0; row < rows; row += kRowsAtOnce) {
+      multiply_strips(w,
+                      {.x = data.x + row * w.inner,
+                       .rows = std::min(kRowsAtOnce, rows - row),
+                       .y = gates + row * w.columns,
+                       .row_y = w.columns,
+                       .bias = data.b == nullptr ? nullptr : room},
+                      StripRange{begin, end});
+    }
+  });
 }
 
 template <class T>
@@ -79,13 +104,20 @@ void store_step(const Recurrence& plan, const RecurrentData<T>& data, std::int64
   }
 }
 
-RecurrentStrips strips_of_r(const Recurrence& plan, const float* r, float* memory = nullptr) {
+// In memory of their own, or in `memory`. The arrays are those of the direction.
+RecurrentStrips strips_of_weights(const Recurrence& plan, const float* w, const float* r,
+                                  float* memory = nullptr) {
+  const auto packed = [&](const float* from, std::int64_t inner, std::int64_t columns) {
+    const StripWeights strips = strips_of(MatrixOfFloats::transposed(from, inner, columns), memory);
+    if (memory != nullptr) memory += floats_of_strips(inner, columns);
+    return strips;
+  };
+  RecurrentStrips strips;
   const std::int64_t first = plan.first_rows();
-  RecurrentStrips strips{.first = strips_of(MatrixOfFloats::transposed(r, plan.hidden, first), memory)};
-  if (first == plan.width()) return strips;
-  if (memory != nullptr) memory += floats_of_strips(plan.hidden, first);
-  const auto others = MatrixOfFloats::transposed(r + first * plan.hidden, plan.hidden, plan.width() - first);
-  strips.others = strips_of(others, memory);
+  if (plan.has_strips_of_w()) strips.input = packed(w, plan.input, plan.width());
+  strips.first = packed(r, plan.hidden, first);
+  if (first < plan.width())
+    strips.others = packed(r + first * plan.hidden, plan.hidden, plan.width() - first);
   return strips;
 }
 
@@ -97,7 +129,6 @@ void run_direction(const Recurrence& plan, const RecurrentData<T>& data, std::in
   T* gates = data.work;
   T* h = gates + plan.steps * plan.batch * width;
   T* c = h + state_size;
-  fill_gates(plan, data, direction, gates);
   load_state(plan, data.initial_h, direction, h);
   load_state(plan, data.initial_c, direction, c);
   RecurrentStep<T> step{.plan = plan,
@@ -111,8 +142,16 @@ void run_direction(const Recurrence& plan, const RecurrentData<T>& data, std::in
                         .room = c + state_size};
   RecurrentStrips strips;
   if constexpr (std::is_same_v<T, float>) {
-    if (data.strips == nullptr) strips = strips_of_r(plan, step.r, step.room + plan.batch * width);
+    const float* w = data.w + direction * width * plan.input;
+    if (data.strips == nullptr) strips = strips_of_weights(plan, w, step.r, step.room + plan.batch * width);
     step.strips = data.strips == nullptr ? &strips : data.strips + direction;
+    if (plan.has_strips_of_w()) {
+      fill_gates(plan, data, direction, step.strips->input, step.room, gates);
+    } else {
+      fill_gates(plan, data, direction, gates);
+    }
+  } else {
+    fill_gates(plan, data, direction, gates);
   }
   std::vector<T> kept;
   for (std::int64_t i = 0; i < plan.steps; ++i) {
@@ -170,19 +209,23 @@ RecurrentData<T> gather(const RunContext& run, const In& in, const Out& out, T* 
 }
 
 // Of floats that are known beforehand; else none.
-std::vector<RecurrentStrips> packed_r(const PrepareContext& context, const Recurrence& plan) {
+std::vector<RecurrentStrips> packed_weights(const PrepareContext& context, const Recurrence& plan) {
+  const Tensor* w = context.constant(RecurrentInput::kW);
   const Tensor* r = context.constant(RecurrentInput::kR);
   std::vector<RecurrentStrips> packed;
-  if (r == nullptr || r->type() != DataType::Float || r->size() == 0) return packed;
-  for (std::int64_t direction = 0; direction < plan.directions; ++direction)
-    packed.push_back(strips_of_r(plan, r->data<float>() + direction * plan.width() * plan.hidden));
+  if (w == nullptr || r == nullptr || r->type() != DataType::Float || r->size() == 0) return packed;
+  for (std::int64_t direction = 0; direction < plan.directions; ++direction) {
+    const std::int64_t first = direction * plan.width();
+    packed.push_back(strips_of_weights(plan, w->data<float>() + first * plan.input,
+                                       r->data<float>() + first * plan.hidden));
+  }
   return packed;
 }
 
 template <class T>
 PreparedKernel recurrent_of(PrepareContext& context, Recurrence plan, StepFunction<T> step) {
   context.need_scratch(plan.work() * sizeof(T));
-  std::vector<RecurrentStrips> packed = packed_r(context, plan);
+  std::vector<RecurrentStrips> packed = packed_weights(context, plan);
   return [=, plan = std::move(plan), packed = std::move(packed)](const RunContext& run) {
     const auto in = [&](std::size_t i) { return run.has_input(i) ? run.input(i).data<T>() : nullptr; };
     const auto out = [&](std::size_t i) { return run.has_output(i) ? run.output(i).data<T>() : nullptr; };

@@ -39,19 +39,27 @@ struct Recurrence : ir::RecurrentShape {
   }
   /// Rows of R that a step multiplies with its state at first; a GRU multiplies the others with another one.
   std::int64_t first_rows() const { return gates == 3 ? 2 * hidden : width(); }
-  /// Elements of work memory: gates of all steps, two states, room for one step, and R in strips.
+  /// Whether the products with X are with strips, too: where oneDNN would pack W for few rows, or has no
+  /// products of packed weights.
+  bool has_strips_of_w() const {
+    constexpr std::int64_t kFewRows = 128;
+    return !kLibraryPacksProducts || steps * batch <= kFewRows;
+  }
+  /// Elements of work memory: gates of all steps, two states, room for one step, and W and R in strips.
   std::int64_t work() const {
-    return (steps * batch + batch) * width() + 2 * batch * hidden + floats_of_strips(hidden, first_rows()) +
-           floats_of_strips(hidden, width() - first_rows());
+    return (steps * batch + batch) * width() + 2 * batch * hidden +
+           (has_strips_of_w() ? floats_of_strips(input, width()) : 0) +
+           floats_of_strips(hidden, first_rows()) + floats_of_strips(hidden, width() - first_rows());
   }
 };
 
 /// Reads the attributes; `names`: activations that a direction needs.
 Recurrence read_recurrence(const PrepareContext& context, std::int64_t gates, std::size_t activations);
 
-/// R of a direction, transposed and packed: the rows that a step multiplies with its state at first, and
-/// those that a GRU multiplies after it has reset the state.
+/// W and R of a direction, transposed and packed; of R the rows that a step multiplies with its state at
+/// first, and those that a GRU multiplies after it has reset the state.
 struct RecurrentStrips {
+  StripWeights input = {};  ///< of no strips where the products with X are oneDNN's
   StripWeights first = {};
   StripWeights others = {};
   const StripWeights& from(std::int64_t row) const { return row == 0 ? first : others; }
