@@ -1,11 +1,11 @@
 // `podium calibrate`: the machine that it runs on becomes a device. Each probe is a session like any other,
-// timed again and again for its share of the seconds; the least time counts, since what else the machine does
-// only adds to it. All probes have several rounds, as what disturbs one of them may last for longer than it.
+// timed for its share of the seconds in some rounds, so that what else a shared machine does meets all probes
+// alike. The lower quartile counts, of a round's runs and then of the rounds: the least may be one lucky run,
+// and a median jumps where a neighbour comes and goes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <thread>
 
@@ -24,33 +24,52 @@
 namespace podium::cli {
 namespace {
 
-constexpr int kLeastRuns = 3;
-constexpr int kRounds = 3;
+constexpr int kRounds = 8;
 
-ProbeTime least_time(const Probe& probe, int threads, double seconds) {
-  importer::Model model{
-      .graph = models::build(probe.model, probe.parameters).graph, .info = {}, .source = {}};
-  InferenceSession session(std::move(model), {.threads = threads, .clock = true});
-  std::vector<ir::Datum> inputs;
-  for (const executor::HostTensor& input : session.inputs())
-    inputs.push_back(random_input(input.name, input.type, session.ids(), 0));
-  session.run(inputs);  // finds memory
-  ProbeTime least{.seconds = std::numeric_limits<double>::infinity(), .flop = session.timeline()->flop};
-  const auto start = WallClock::now();
-  for (int i = 0; i < kLeastRuns || seconds_since(start) < seconds; ++i) {
-    const auto run = WallClock::now();
-    session.run(inputs);
-    least.seconds = std::min(least.seconds, seconds_since(run));
-  }
-  return least;
+double lower_quartile(std::vector<double> numbers) {
+  const auto quarter = numbers.begin() + std::ssize(numbers) / 4;
+  std::nth_element(numbers.begin(), quarter, numbers.end());
+  return *quarter;
 }
+
+class TimedProbe {
+ public:
+  TimedProbe(const Probe& probe, int threads)
+      : session_(
+            importer::Model{
+                .graph = models::build(probe.model, probe.parameters).graph, .info = {}, .source = {}},
+            {.threads = threads, .clock = true}) {
+    for (const executor::HostTensor& input : session_.inputs())
+      inputs_.push_back(random_input(input.name, input.type, session_.ids(), 0));
+    session_.run(inputs_);  // finds memory
+    flop_ = session_.timeline()->flop;
+  }
+
+  /// Times one round more; what counts of those so far.
+  ProbeTime time(double seconds) {
+    std::vector<double> runs;
+    const auto start = WallClock::now();
+    do {
+      const auto run = WallClock::now();
+      session_.run(inputs_);
+      runs.push_back(seconds_since(run));
+    } while (seconds_since(start) < seconds);
+    rounds_.push_back(lower_quartile(std::move(runs)));
+    return {.seconds = lower_quartile(rounds_), .flop = flop_};
+  }
+
+ private:
+  InferenceSession session_;
+  std::vector<ir::Datum> inputs_ = {};
+  double flop_ = 0;
+  std::vector<double> rounds_ = {};
+};
 
 int machine_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 struct Target {
   int threads;
   std::string file;
-  std::map<std::pair<std::string, models::Parameters>, ProbeTime> least = {};  ///< of the rounds so far
 };
 
 std::vector<Target> targets_of(const Options& options) {
@@ -69,11 +88,12 @@ void make_folder_of(const std::string& file) {
 std::string summary(const device::Device& device) {
   const double per_second = device.tiles * device.clock_hertz;
   return fmt::format(
-      "{} thread{}: products {:.1f} GFLOP/s and {:.1f} of bytes, convolutions {:.0f} % of that, by Winograd's way "
-      "{:.0f} %, memory {:.1f} GB/s and {:.1f} of what is only read, {:.1f} MiB of cache at {:.1f} GB/s, {:.2f} us an op, {:.1f} us to wake the threads",
+      "{} thread{}: products {:.1f} GFLOP/s and {:.1f} of bytes, {:.0f} % of that with few rows, convolutions {:.0f} %, by Winograd's way "
+      "{:.0f} %, along rows {:.0f} %, memory {:.1f} GB/s and {:.1f} of what is only read, {:.1f} MiB of cache at {:.1f} GB/s, {:.2f} us an op, {:.1f} us to wake the threads",
       device.tiles, device.tiles == 1 ? "" : "s", 2 * device.matrix.single * per_second / 1e9,
-      2 * device.matrix.quarter * per_second / 1e9, 100 * device.convolution_share,
-      100 * device.winograd_share, device.exchange_bytes_per_cycle * per_second / 1e9,
+      2 * device.matrix.quarter * per_second / 1e9, 100 * device.few_rows_share,
+      100 * device.convolution_share, 100 * device.winograd_share, 100 * device.row_convolution_share,
+      device.exchange_bytes_per_cycle * per_second / 1e9,
       device.exchange_bytes_per_cycle * device.read_speed * per_second / 1e9,
       static_cast<double>(device.cache_bytes) / (1 << 20),
       device.exchange_bytes_per_cycle * device.cache_speed * per_second / 1e9,
@@ -89,28 +109,26 @@ void check_calibrate(const Options& options) {
 }
 
 int execute_calibrate(const Options& options) {
-  std::vector<Target> targets = targets_of(options);
+  const std::vector<Target> targets = targets_of(options);
   for (const Target& target : targets) {
     if (options.calibrate.file.empty()) make_folder_of(target.file);
     check_can_write(target.file);
   }
-  const std::size_t probes = kRounds * targets.size() * probe_count();
-  const double seconds = options.calibrate.seconds / static_cast<double>(probes);
-  Progress progress("calibrate", probes, options.quiet);
-  for (int round = 1; round <= kRounds; ++round) {
-    for (Target& target : targets) {
-      const auto time = [&](const Probe& probe) {
-        const ProbeTime now = least_time(probe, target.threads, seconds);
-        progress.advance();
-        ProbeTime& least = target.least.try_emplace({probe.model, probe.parameters}, now).first->second;
-        least.seconds = std::min(least.seconds, now.seconds);
-        return least;
-      };
-      const device::Device device = calibrate({target.threads, ir::machine_memory()}, time);
-      if (round < kRounds) continue;
-      write_file(target.file, to_json(device));
-      if (!options.quiet) progress.print(fmt::format("{}: {}", target.file, summary(device)));
-    }
+  const std::size_t count = kRounds * targets.size() * probe_count();
+  const double seconds = options.calibrate.seconds / static_cast<double>(count);
+  Progress progress("calibrate", count, options.quiet);
+  for (const Target& target : targets) {
+    std::map<std::pair<std::string, models::Parameters>, TimedProbe> probes;
+    const auto time = [&](const Probe& probe) {
+      progress.advance();
+      return probes.try_emplace({probe.model, probe.parameters}, probe, target.threads)
+          .first->second.time(seconds);
+    };
+    const HostMachine machine{target.threads, ir::machine_memory()};
+    device::Device device;
+    for (int round = 0; round < kRounds; ++round) device = calibrate(machine, time);
+    write_file(target.file, to_json(device));
+    if (!options.quiet) progress.print(fmt::format("{}: {}", target.file, summary(device)));
   }
   progress.finish();
   return kDone;

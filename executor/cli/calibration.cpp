@@ -3,8 +3,9 @@
 //   call, launch     a run of one tiny op and of chains of them
 //   product          the fastest of three cubes; what a short one, one with few inner elements and those of
 //                    an operand that is no constant take beside
-//   convolution      what layers add to a net of two, of 5 x 5 pixels and, for Winograd's way, of 3 x 3, by
-//                    the rate of products
+//   few rows         eight rows by weights that the cache holds, by the rate of products
+//   convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels and, for
+//                    Winograd's way, of 3 x 3, by the rate of products
 //   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
 //                    comes at twice that or more is in the cache. Then one row by weights that no cache
 //                    holds, which are only read
@@ -20,6 +21,7 @@
 
 #include "executor/device/fields.h"
 #include "executor/device/read_device.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::cli {
 namespace {
@@ -55,6 +57,7 @@ class Calibration {
     measure_calls();
     measure_products();
     measure_convolutions();
+    measure_few_rows();
     measure_memory();
     measure_products_of_bytes();
     measure_vectors();
@@ -118,22 +121,51 @@ class Calibration {
     measure_packing();
   }
 
-  // Products whose second operand is no constant, and is brought into the order of the kernel in every run.
+  // Products whose second operand is no constant, and is brought into the order of the kernel in every run:
+  // what rows more take is their rate, what is left of the time of few is the packing.
   void measure_packing() {
     constexpr double kCount = 2;
-    constexpr double kRows = 128;
+    constexpr double kFewRows = 32;
+    constexpr double kManyRows = 512;
     constexpr double kSide = 1024;
     constexpr double kGroup = 16.0 * 64;
-    const double taken = kernel_seconds(
-        {"product", {{"batch", "2"}, {"rows", "128"}, {"inner", "1024"}, {"columns", "1024"}}});
-    const double packing = taken - device_.spread_seconds - kCount * kRows * kSide * kSide / rate_;
+    const auto taken = [&](const char* rows) {
+      return kernel_seconds(
+          {"product", {{"batch", "2"}, {"rows", rows}, {"inner", "1024"}, {"columns", "1024"}}});
+    };
+    const double few = taken("32");
+    const double for_a_row = std::max((taken("512") - few) / (kManyRows - kFewRows), 1e-12);
+    device_.changing_weights_share = std::min(1.0, kCount * kSide * kSide / for_a_row / rate_);
+    const double packing = few - device_.spread_seconds -
+                           kCount * kFewRows * kSide * kSide / rate_ / device_.changing_weights_share;
     const double cycles =
         std::max(0.0, packing) * kHertz * machine_.threads / (kCount * kSide * kSide / kGroup);
     device_.matrix_weights_single_cycles = device_.matrix_weights_half_cycles = cycles;
   }
 
+  // Weights that the cache holds, as many for each thread.
+  void measure_few_rows() {
+    constexpr double kRows = 8;
+    constexpr double kInner = 512;
+    const int columns = 512 * machine_.threads;
+    const double taken =
+        kernel_seconds({"product", {{"rows", "8"}, {"inner", "512"}, {"columns", std::to_string(columns)}}}) -
+        device_.matrix_overhead_single_cycles / kHertz - device_.spread_seconds;
+    device_.few_rows_share = std::min(1.0, kRows * kInner * columns / rate_ / std::max(taken, 1e-9));
+  }
+
   void measure_convolutions() {
     device_.convolution_share = share_of_convolutions("64", "28", "5");
+    constexpr std::int64_t kSide = 64;
+    constexpr std::int64_t kChannels = 8;
+    constexpr std::int64_t kTaps = 25;
+    const ir::ConvShape few{.window = {.output = {kSide, kSide}},
+                            .in_channels = kChannels,
+                            .out_channels = kChannels,
+                            .kernel_size = kTaps,
+                            .out_size = kSide * kSide};
+    device_.row_convolution_share = share_of_convolutions("8", "64", "5") * ir::multiply_adds_by_rows(few) /
+                                    static_cast<double>(few.out_size * few.out_channels * few.depth());
     // Of two sizes of images, between which the others lie.
     device_.winograd_share =
         std::sqrt(share_of_convolutions("64", "56", "3") * share_of_convolutions("128", "28", "3"));
@@ -231,9 +263,9 @@ class Calibration {
 }  // namespace
 
 std::size_t probe_count() {
-  // Tiny op, halves, bytes, short product, few inner elements, packing, six nets of convolutions, weights,
-  // GELU.
-  constexpr std::size_t kSingle = 14;
+  // Tiny op, halves, bytes, short product, few inner elements, two of packing, eight nets of convolutions,
+  // few rows, weights, GELU.
+  constexpr std::size_t kSingle = 18;
   return kChains.size() + kCubes.size() + kTriads.size() + kSingle;
 }
 

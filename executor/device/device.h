@@ -70,6 +70,10 @@ struct Device {
   /// The same of those of 3 x 3 at a stride of 1 whose weights are known, by Winograd's way, which takes
   /// fewer multiply-adds than are counted; 0: there is none.
   double winograd_share = 0;
+  double row_convolution_share = 1;  ///< the same of those of few channels, whose vectors lie along rows
+  double few_rows_share = 1;         ///< and that products of fewer rows than a piece has keep up
+  double changing_weights_share =
+      1;                       ///< and those of operands that change between runs, once these are packed
   double attention_share = 0;  ///< of the matrix rate in one kernel of attention; 0: there is none
   double sustained_share = 1;  ///< of both rates in training: what the limit of power leaves for hours
   double rate_spread = 0;      ///< standard deviation of processors' matrix rates; the slowest sets the pace
@@ -106,8 +110,8 @@ struct Device {
   /// Whether gathers and reduce-scatters of a cut tensor go piece by piece beside the products that read or
   /// make it.
   bool exchanges_beside_products = false;
-  double collective_overhead_seconds = 0.13e-3;    ///< of replicas' all-reduce, beside its transfers; else half
-  std::int64_t collective_merge_bytes = 0;         ///< up to which collectives in a row are one; 0: none are
+  double collective_overhead_seconds = 0.13e-3;  ///< of replicas' all-reduce, beside its transfers; else half
+  std::int64_t collective_merge_bytes = 0;       ///< up to which collectives in a row are one; 0: none are
   std::int64_t collective_merge_member_bytes = 0;  ///< for each that takes part, where that makes more
   double ring_share = 1;              ///< AllToAll: of the rate of the ports that a ring keeps up
   double switch_reduction_share = 0;  ///< of it where the switch adds up; 0: it cannot

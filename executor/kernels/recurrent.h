@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "executor/kernels/recurrent_activation.h"
-#include "executor/kernels/strip_products.h"
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/kernel.h"
+#include "executor/kernels/tools/strip_products.h"
 #include "ir/ops/recurrent.h"
 
 namespace podium::kernels {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "executor/kernels/conv.h"
-#include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/strip_products.h"
 #include "executor/kernels/winograd_tiles.h"
 
 namespace podium::kernels {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <limits>
 
-#include "executor/kernels/strip_products.h"
 #include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/gemm.h"
+#include "executor/kernels/tools/strip_products.h"
 #include "executor/numeric/fuse_post_ops.h"
 #include "ir/late_tensor.h"
 #include "ir/passes/whole_products.h"

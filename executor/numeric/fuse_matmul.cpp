@@ -9,7 +9,7 @@
 #include <cmath>
 #include <optional>
 
-#include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/strip_products.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/late_tensor.h"
 

@@ -193,6 +193,7 @@ MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, doub
     unit.multiply_adds_per_cycle *=
         way == ConvWay::Winograd ? device.winograd_share : device.convolution_share;
   if (device.synchronous) return unit;
+  if (!is_convolution && packs_weights(op)) unit.multiply_adds_per_cycle *= device.changing_weights_share;
   // Over shared memory the result of a gradient of weights is brought into another order, not the second
   // operand.
   if (makes_weights(op)) {
@@ -307,9 +308,11 @@ OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& un
   OpCost cost;
   cost.seconds = tiled_seconds(each.product, unit, delivered_bytes(each, unit.element_bytes, device), device);
   if (each.product.rows >= kUnitColumns) return cost;
-  // For fewer rows than a piece has, libraries have kernels that use the weights as they come.
-  const OpCost few = unpacked_product(each, multiply_adds(each.product), unit, device);
-  return few.seconds < cost.seconds ? few : cost;
+  // For fewer rows than a piece has, libraries have kernels that use the weights as they come; a CPU's rows
+  // are not filled up to a piece, and it has no others for them.
+  const OpCost few =
+      unpacked_product(each, multiply_adds(each.product) / device.few_rows_share, unit, device);
+  return is_host(device) || few.seconds < cost.seconds ? few : cost;
 }
 
 // Narrow products, such as a group of a depthwise convolution, would leave most of a matrix unit idle: they
@@ -323,8 +326,8 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
   if (way == ConvWay::Planes) return cost_of_planes(op, flop, matrix_unit(device, tiles, width), device);
   OpCost cost;
   if (way == ConvWay::Rows) {
-    cost = unpacked_product(each, ir::multiply_adds_by_rows(conv_shape_of(op)),
-                            matrix_unit(device, tiles, width), device);
+    const double done = ir::multiply_adds_by_rows(conv_shape_of(op)) / device.row_convolution_share;
+    cost = unpacked_product(each, done, matrix_unit(device, tiles, width), device);
     cost.matrix_flop = flop;
   } else if (has_matrix_unit(op.element(0))) {
     const RepeatedProduct computed{as_computed(op, product, way, device), each.times};

@@ -6,6 +6,7 @@
 #include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strip_products.h"
 
 namespace podium::kernels {
 namespace {
@@ -49,15 +50,22 @@ std::vector<std::int64_t> mask_rows(const Dims& x, const Dims& mask) {
   return begins;
 }
 
-// One row times a transposed matrix.
-PreparedKernel row_by_transposed(const PrepareContext& context) {
+// Two matrices, each of which may lie transposed: one row times a transposed one, and all without AVX-512,
+// where the library's products over strides are slow for some lengths of rows, and gemm.h's are not.
+PreparedKernel of_two_matrices(const PrepareContext& context) {
   const Dims& a = context.dims(0);
   const Dims& b = context.dims(1);
-  const auto& y = context.get<ir::IntList>("perm_y");
-  const bool fits = a.size() == 2 && a[0] == 1 && context.get<ir::IntList>("perm_a") == ir::IntList{0, 1} &&
-                    context.get<ir::IntList>("perm_b") == ir::IntList{1, 0} && y == ir::IntList{0, 1};
-  if (!fits) return {};
-  const Product product{.m = 1, .n = b[0], .k = b[1], .transpose_b = true};
+  const ir::IntList as_it_is{0, 1};
+  if (a.size() != 2 || b.size() != 2 || context.get<ir::IntList>("perm_y") != as_it_is) return {};
+  const bool transpose_a = context.get<ir::IntList>("perm_a") != as_it_is;
+  const bool transpose_b = context.get<ir::IntList>("perm_b") != as_it_is;
+  const bool is_row_by_transposed = a[0] == 1 && !transpose_a && transpose_b;
+  if (kLibraryPacksProducts && !is_row_by_transposed) return {};
+  const Product product{.m = a[transpose_a ? 1 : 0],
+                        .n = b[transpose_b ? 0 : 1],
+                        .k = a[transpose_a ? 0 : 1],
+                        .transpose_a = transpose_a,
+                        .transpose_b = transpose_b};
   return [product, scale = context.get_float("scale")](const RunContext& run) {
     multiply(product, run.input(0).data<float>(), run.input(1).data<float>(), run.output(0).data<float>(),
              scale);
@@ -67,7 +75,7 @@ PreparedKernel row_by_transposed(const PrepareContext& context) {
 }  // namespace
 
 PreparedKernel prepare_strided_matmul(PrepareContext& context) {
-  if (PreparedKernel kernel = row_by_transposed(context)) return kernel;
+  if (PreparedKernel kernel = of_two_matrices(context)) return kernel;
   const auto b = transposed(context.dims(1), context.get<ir::IntList>("perm_b"));
   auto a = transposed(context.dims(0), context.get<ir::IntList>("perm_a"));
   auto y = before_transposition(context.output(0).dims, context.get<ir::IntList>("perm_y"));

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "executor/kernels/fused/fused.h"
-#include "executor/kernels/strip_products.h"
 #include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/packed_store.h"
 #include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strip_products.h"
 
 namespace podium::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/fused/fused_conv.h"
-#include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/strip_products.h"
 
 namespace podium::kernels {
 

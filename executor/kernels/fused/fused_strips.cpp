@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "executor/kernels/fused/fused_conv.h"
-#include "executor/kernels/strip_products.h"
 #include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strip_products.h"
 
 namespace podium::kernels {
 namespace {

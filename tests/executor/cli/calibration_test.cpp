@@ -29,7 +29,8 @@ device::Device known_machine() {
     "matrixSingle": 100, "matrixQuarter": 400, "vectorBytesPerCycle": 60, "exchangeBytesPerCycle": 10,
     "phaseOverheadCycles": 300, "matrixOverheadHalfCycles": 200, "matrixOverheadSingleCycles": 200,
     "matrixWeightsSingleCycles": 400, "matrixShare": 1, "matrixFill": 4, "matrixTileExponent": 0,
-    "convolutionShare": 0.5, "winogradShare": 1.5, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 6400000, "cacheSpeed": 4,
+    "convolutionShare": 0.5, "winogradShare": 1.5, "rowConvolutionShare": 0.7, "fewRowsShare": 0.6, "changingWeightsShare": 0.8,
+    "attentionShare": 0, "rateSpread": 0, "cacheBytes": 6400000, "cacheSpeed": 4,
     "readSpeed": 1.5,
     "spreadSeconds": 5e-6, "hostCallSeconds": 1e-6, "hostLoadBytesPerSecond": 1e15, "hostLoadLatencySeconds": 0,
     "hostStoreBytesPerSecond": 1e15, "hostStoreLatencySeconds": 0, "streamingLoadBytesPerSecond": 1e15,
@@ -59,6 +60,10 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.matrix.quarter, 400, 40);
   EXPECT_NEAR(found.convolution_share, 0.5, 0.05);
   EXPECT_NEAR(found.winograd_share, 1.5, 0.15);
+  EXPECT_NEAR(found.row_convolution_share, 0.7, 0.07);
+  EXPECT_NEAR(found.few_rows_share, 0.6, 0.06);
+  EXPECT_NEAR(found.changing_weights_share, 0.8, 0.04);
+  EXPECT_NEAR(found.matrix_weights_single_cycles, 400, 100);
   EXPECT_NEAR(found.exchange_bytes_per_cycle, 10, 0.5);
   EXPECT_NEAR(found.cache_speed, 4, 0.5);
   EXPECT_NEAR(found.read_speed, 1.5, 0.1);

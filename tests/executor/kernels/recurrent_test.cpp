@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "executor/kernels/recurrent_activation.h"
-#include "executor/kernels/strip_products.h"
 #include "executor/kernels/tools/kernel.h"
+#include "executor/kernels/tools/strip_products.h"
 #include "ir/builder.h"
 #include "tests/support/near.h"
 #include "tests/support/run_text.h"

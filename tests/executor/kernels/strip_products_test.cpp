@@ -1,4 +1,4 @@
-#include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/strip_products.h"
 
 #include <gtest/gtest.h>
 

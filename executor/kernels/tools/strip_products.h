@@ -92,6 +92,8 @@ struct StretchedRows {
 struct StripOperands {
   const float* x = nullptr;  ///< or `stretched`, with weights of floats
   StretchedRows stretched = {};
+  /// With weights of floats: elements from one row of x to the next. 0: as above.
+  std::int64_t row_x = 0;
   /// With weights of floats: x is the memory [inner, this], from which `rows` columns are taken. 0: as above.
   std::int64_t turned_x = 0;
   std::int64_t rows = 0;

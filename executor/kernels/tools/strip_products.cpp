@@ -2,7 +2,7 @@
 // by once; one row is multiplied with several strips where a strip has not enough sums to hide how long an
 // addition takes. Weights of few bits become floats in registers too, and their scales are applied to the
 // sums of a group.
-#include "executor/kernels/strip_products.h"
+#include "executor/kernels/tools/strip_products.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -195,7 +195,7 @@ template <int kStrips, int kRows>
       if (of.turned_x != 0) {
         x[r] = of.x + row + r;
       } else {
-        x[r] = of.stretched.starts == nullptr ? of.x + (row + r) * w.inner
+        x[r] = of.stretched.starts == nullptr ? of.x + (row + r) * (of.row_x == 0 ? w.inner : of.row_x)
                                               : of.stretched.starts[(row + r) * stretches + stretch];
       }
     }
