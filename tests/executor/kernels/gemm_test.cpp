@@ -55,6 +55,53 @@ struct Operands {
   static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 };
 
+// Rows whose lengths sgemm is slow for, so that blocks of strips compute these without AVX-512: of several
+// blocks of columns and of inner elements, the last of which are not whole.
+TEST(Multiply, AddsUpBlocksOfStrips) {
+  const std::vector<Product> products{
+      {.m = 140, .n = 700, .k = 600, .transpose_a = true, .row_a = 512, .row_b = 700, .row_c = 701},
+      {.m = 130,
+       .n = 150,
+       .k = 520,
+       .transpose_a = true,
+       .transpose_b = true,
+       .row_a = 768,
+       .row_b = 520,
+       .row_c = 150},
+      {.m = 150, .n = 600, .k = 530, .row_a = 531, .row_b = 1024, .row_c = 600}};
+  for (const Product& p : products) {
+    const std::vector<float> a = random_numbers(p.row_a * (p.transpose_a ? p.k : p.m), 1);
+    const std::vector<float> b = random_numbers(p.row_b * (p.transpose_b ? p.n : p.k), 2);
+    const std::vector<float> before = random_numbers(p.row_c * p.m, 3);
+    for (const float beta : {0.0F, 1.0F}) {
+      std::vector<float> on_all = before;
+      multiply(p, a.data(), b.data(), on_all.data(), 1, beta);
+      {
+        const ThreadLimit limit(1);
+        std::vector<float> on_one = before;
+        multiply(p, a.data(), b.data(), on_one.data(), 1, beta);
+        EXPECT_EQ(on_one, on_all);
+      }
+      for (std::int64_t row = 0; row < p.m; ++row) {
+        for (std::int64_t column = 0; column < p.n; ++column) {
+          const auto at = static_cast<std::size_t>(row * p.row_c + column);
+          double wanted = beta * before[at];
+          for (std::int64_t k = 0; k < p.k; ++k) {
+            const std::int64_t left = p.transpose_a ? k * p.row_a + row : row * p.row_a + k;
+            const std::int64_t right = p.transpose_b ? column * p.row_b + k : k * p.row_b + column;
+            wanted += double{a[static_cast<std::size_t>(left)]} * b[static_cast<std::size_t>(right)];
+          }
+          ASSERT_NEAR(on_all[at], wanted, 1e-4) << row << ", " << column;
+        }
+      }
+      for (std::int64_t column = p.n; column < p.row_c; ++column) {
+        const auto gap = static_cast<std::size_t>(column);
+        EXPECT_EQ(on_all[gap], before[gap]);
+      }
+    }
+  }
+}
+
 // oneDNN adds up the first three in other orders on one thread and on two.
 const std::vector<Product> kProducts{
     {.m = 1, .n = 128, .k = 256},
