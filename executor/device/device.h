@@ -70,13 +70,12 @@ struct Device {
   /// The same of those of 3 x 3 at a stride of 1 whose weights are known, by Winograd's way, which takes
   /// fewer multiply-adds than are counted; 0: there is none.
   double winograd_share = 0;
-  double row_convolution_share = 1;  ///< the same of those of few channels, whose vectors lie along rows
-  double few_rows_share = 1;         ///< and that products of fewer rows than a piece has keep up
-  double changing_weights_share =
-      1;                       ///< and those of operands that change between runs, once these are packed
-  double attention_share = 0;  ///< of the matrix rate in one kernel of attention; 0: there is none
-  double sustained_share = 1;  ///< of both rates in training: what the limit of power leaves for hours
-  double rate_spread = 0;      ///< standard deviation of processors' matrix rates; the slowest sets the pace
+  double row_convolution_share = 1;   ///< the same of those of few channels, whose vectors lie along rows
+  double few_rows_share = 1;          ///< and that products of fewer rows than a piece has keep up
+  double changing_weights_share = 1;  ///< and those of operands that change, once these are packed
+  double attention_share = 0;         ///< of the matrix rate in one kernel of attention; 0: there is none
+  double sustained_share = 1;         ///< of both rates in training: what the limit of power leaves for hours
+  double rate_spread = 0;  ///< standard deviation of processors' matrix rates; the slowest sets the pace
   Rearrangement rearrangement = {};
   Fusion fusion = Fusion::Nodes;
   std::int64_t cache_bytes = 0;  ///< of the last level between the units and shared memory
