@@ -18,8 +18,6 @@ using namespace winograd;
 
 constexpr std::int64_t kSummedTiles = 256;  // a strip of so many fits a first-level cache
 
-std::int64_t strips_of(std::int64_t channels) { return (channels + kStrip - 1) / kStrip; }
-
 struct WindowGradient {
   Shape shape;
   EvenTiles blocks;
@@ -43,8 +41,8 @@ struct WindowGradient {
     std::size_t x_at = 0;
     room(x_at, of.images * of.x.floats());
     room(flow_at, of.images * of.y.floats());
-    room(seen_at, kElements * kSummedTiles * strips_of(of.x.channels) * kStrip);
-    room(flows_at, kElements * kSummedTiles * strips_of(of.y.channels) * kStrip);
+    room(seen_at, kElements * kSummedTiles * strip_count(of.x.channels) * kStrip);
+    room(flows_at, kElements * kSummedTiles * strip_count(of.y.channels) * kStrip);
     room(products_at, kElements * of.x.channels * of.y.channels);
   }
 
@@ -86,7 +84,7 @@ struct WindowGradient {
         const TilePlace place = shape.place_of(blocks.first(block) + tile);
         const auto store_in = [&](float* to, const Images& images) {
           return [=](std::int64_t c, std::int64_t element, const RowVector& lanes) {
-            const std::int64_t strip = element * strips_of(images.channels) + c / kStrip;
+            const std::int64_t strip = element * strip_count(images.channels) + c / kStrip;
             std::memcpy(to + (strip * count + tile) * kStrip + c % kStrip, &lanes, sizeof lanes);
           };
         };
@@ -109,8 +107,8 @@ struct WindowGradient {
   void add_products(std::int64_t block, std::int64_t element, std::byte* scratch) const {
     const std::int64_t count = blocks.size(block);
     const std::int64_t channels = shape.x.channels;
-    const std::int64_t strips = strips_of(channels);
-    const std::int64_t panels = strips_of(shape.y.channels);
+    const std::int64_t strips = strip_count(channels);
+    const std::int64_t panels = strip_count(shape.y.channels);
     const auto* seen = reinterpret_cast<const float*>(scratch + seen_at) + element * strips * count * kStrip;
     const auto* flows =
         reinterpret_cast<const float*>(scratch + flows_at) + element * panels * count * kStrip;

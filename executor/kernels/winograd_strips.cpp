@@ -23,8 +23,6 @@ using namespace winograd;
 
 constexpr std::int64_t kBlockTiles = 24;  // for which weights are read once
 
-std::int64_t strips_of_columns(const Shape& shape) { return (shape.y.channels + kStrip - 1) / kStrip; }
-
 // A window's taps in the columns of a strip.
 using StripTaps = std::array<std::array<float, kStrip>, kTaps>;
 
@@ -45,7 +43,7 @@ void transform_taps(const StripTaps& taps, float* to, std::int64_t step) {
 class Convolution {
  public:
   Convolution(const Shape& shape, const WinogradOperands& of) : shape_(shape), of_(of) {
-    const std::int64_t strips = strips_of_columns(shape);
+    const std::int64_t strips = strip_count(shape.y.channels);
     const std::int64_t floats = floats_of_strips(shape.x.channels, shape.y.channels);
     for (std::int64_t i = 0; i < kElements; ++i) {
       elements_[i] = {.inner = shape.x.channels,
@@ -122,8 +120,7 @@ class Convolution {
   // The sums of one channel of a tile's results.
   void add_up(const TilePlace& place, std::int64_t column, std::int64_t lane,
               Square<kResults>& results) const {
-    const auto at = elements_at<kSide>(shape_.x, of_.x, place.image, place.first[0] - shape_.pads[0],
-                                       place.first[1] - shape_.pads[1]);
+    const auto at = seen_at(shape_, of_.x, place);
     for (std::int64_t i = 0; i < kResults; ++i) {
       for (std::int64_t j = 0; j < kResults; ++j) {
         float sum = 0;
@@ -175,7 +172,7 @@ std::int64_t floats_of_winograd_windows(const Shape& shape) {
 
 void transform_windows(const Shape& shape, const WinogradWindows& windows, float* to) {
   const std::int64_t channels = shape.x.channels;
-  const std::int64_t strips = strips_of_columns(shape);
+  const std::int64_t strips = strip_count(shape.y.channels);
   parallel_ranges(strips * channels, kStrip * kElements, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i / channels * kStrip;
@@ -196,11 +193,14 @@ void convolve_by_winograd_strips(const Shape& shape, const WinogradOperands& ope
   Convolution(shape, operands).run();
 }
 
+bool has_winograd_strips(const Shape& shape) {
+  return !kLibraryPacksProducts && shape.x.channels % ir::kRowLanes == 0 &&
+         shape.y.channels % ir::kRowLanes == 0;
+}
+
 std::optional<FloatConv> make_winograd_strips(const ConvShape& shape) {
-  if (kLibraryPacksProducts || shape.in_channels % ir::kRowLanes != 0 ||
-      shape.out_channels % ir::kRowLanes != 0)
-    return std::nullopt;
   const Shape of = Shape::of(shape);
+  if (!has_winograd_strips(of)) return std::nullopt;
   const dnnl::memory::dims x{of.images, of.x.channels, of.x.size[0], of.x.size[1]};
   const dnnl::memory::dims y{of.images, of.y.channels, of.y.size[0], of.y.size[1]};
   const std::size_t x_at = onednn::aligned(scratch_of_winograd_strips(of));

@@ -38,13 +38,14 @@ struct WinogradOperands {
   float* y = nullptr;
   std::byte* scratch = nullptr;
 };
+/// Whether oneDNN has none for the processor, and channels fill vectors.
+bool has_winograd_strips(const winograd::Shape& shape);
 std::size_t scratch_of_winograd_strips(const winograd::Shape& shape);
 /// The transforms make NaN of what lies beside an infinity, so results that are not all finite are computed
 /// once more, by their sums. The same bits on any number of threads.
 void convolve_by_winograd_strips(const winograd::Shape& shape, const WinogradOperands& operands);
 
-/// A convolution of tensors as ONNX has them whose weights change; nullopt where oneDNN has one for the
-/// processor, or channels do not fill vectors.
+/// A convolution of tensors as ONNX has them whose weights change; nullopt where there are no strips for it.
 std::optional<FloatConv> make_winograd_strips(const ConvShape& shape);
 /// The same of the weights' gradient, without regard to results that are not finite.
 std::optional<FloatWeightGradient> make_winograd_weight_gradient(const ConvShape& shape);

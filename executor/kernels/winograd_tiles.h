@@ -184,11 +184,16 @@ template <std::size_t kCount>
   return square;
 }
 
+/// Where what a tile sees of x lies.
+inline auto seen_at(const Shape& shape, const float* x, const TilePlace& place) {
+  return elements_at<kSide>(shape.x, x, place.image, place.first[0] - shape.pads[0],
+                            place.first[1] - shape.pads[1]);
+}
+
 /// What a tile sees of x, transformed; `store(channel, element, lanes)` gets it.
 template <class Store>
 void transform_seen(const Shape& shape, const float* x, const TilePlace& place, const Store& store) {
-  const auto at = elements_at<kSide>(shape.x, x, place.image, place.first[0] - shape.pads[0],
-                                     place.first[1] - shape.pads[1]);
+  const auto at = seen_at(shape, x, place);
   for (std::int64_t c = 0; c < shape.x.channels; c += ir::kRowLanes) {
     const Square<kSide> square = along_both<transformed_x>(loaded<kSide>(at, c));
     for (std::int64_t i = 0; i < kElements; ++i) store(c, i, square[i / kSide][i % kSide]);

@@ -33,16 +33,16 @@ struct StripWinograd {
 }  // namespace
 
 std::optional<PreparedKernel> prepare_strip_winograd(PrepareContext& context, const ConvolutionPlan& plan) {
-  if (kLibraryPacksProducts || plan.x[1] % ir::kRowLanes != 0 || plan.y[1] % ir::kRowLanes != 0 ||
-      !suits_winograd(context, plan))
-    return std::nullopt;
+  // The question of the processor first: the other one goes through all weights.
+  if (kLibraryPacksProducts || !suits_winograd(context, plan)) return std::nullopt;
   const winograd::Shape shape{.images = plan.x[0],
                               .x = {plan.x[1], {plan.x[2], plan.x[3]}},
                               .y = {plan.y[1], {plan.y[2], plan.y[3]}},
                               .pads = {plan.window.pads_begin[0], plan.window.pads_begin[1]}};
+  if (!has_winograd_strips(shape)) return std::nullopt;
   const Tensor& weights = *context.constant(1);
   const WinogradWindows windows = winograd_windows({.in_channels = shape.x.channels}, weights.data<float>());
-  const Dims dims{winograd::kElements, (shape.y.channels + kStrip - 1) / kStrip, shape.x.channels, kStrip};
+  const Dims dims{winograd::kElements, strip_count(shape.y.channels), shape.x.channels, kStrip};
   const Tensor transformed = kept(context, {.name = "Winograd strips", .from = weights},
                                   ir::Type::tensor(DataType::Float, dims), [&] {
                                     Tensor all(DataType::Float, dims);

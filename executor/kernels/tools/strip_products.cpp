@@ -342,7 +342,7 @@ NamedMatrix matrix_of(const ir::Tensor& weights, StripSource source) {
 }  // namespace
 
 std::int64_t floats_of_strips(std::int64_t inner, std::int64_t columns) {
-  return (columns + kStrip - 1) / kStrip * kStrip * inner;
+  return strip_count(columns) * kStrip * inner;
 }
 
 StripWeights strips_of(const MatrixOfFloats& weights, float* memory) {

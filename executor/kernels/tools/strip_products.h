@@ -22,6 +22,9 @@ constexpr bool kLibraryPacksProducts = false;
 /// Up to so many rows go over the weights once, and such a product is no slower than one of oneDNN's.
 inline constexpr std::int64_t kMostStripRows = 6;
 
+/// Strips that hold so many columns, the last of which may be filled up.
+inline constexpr std::int64_t strip_count(std::int64_t columns) { return (columns + kStrip - 1) / kStrip; }
+
 /// Weights W [inner, columns] in strips of kStrip columns, one strip after the other, row by row. Columns
 /// that fill up the last strip have weight 0. A row of a strip is
 ///   - kStrip floats (32 bits), or
@@ -42,7 +45,7 @@ struct StripWeights {
   ir::Tensor scales = {};       ///< [strip, group, column], floats
   ir::Tensor zero_points = {};  ///< [strip, group, column], floats; undefined where all are 0
 
-  std::int64_t strips() const { return (columns + kStrip - 1) / kStrip; }
+  std::int64_t strips() const { return strip_count(columns); }
   std::int64_t bytes_of_row() const { return kStrip * bits / 8; }
 };
 
