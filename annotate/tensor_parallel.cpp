@@ -27,6 +27,7 @@
 #include "annotate/product_graph.h"
 #include "annotate/spatial.h"
 #include "ir/bodies.h"
+#include "ir/ops/attention.h"
 
 namespace podium::annotate {
 namespace {
@@ -94,6 +95,7 @@ class TensorParallelPlanner {
   ShardingSpec whole() const;
   ShardingSpec cut(std::int64_t axis, const Columns& columns = {}) const;
   std::optional<ir::ShardedAxis> tokens_of(ValueId value) const;
+  std::int64_t stripes() const;
   ShardingSpec by_tokens(ValueId value, ShardingSpec of_group) const;
   ShardingSpec cut_by_expert(std::optional<std::int64_t> axis = {}, std::int64_t parts = 1) const;
   void say(OpId op, ValueId tensor, ShardingSpec spec) {
@@ -119,9 +121,10 @@ class TensorParallelPlanner {
   std::set<std::int32_t> taken_;
   std::int64_t batch_ = ir::kUnknown;  ///< of the first attention found
   std::int64_t sequence_ = ir::kUnknown;
-  std::vector<OpId> look_ups_;    ///< in tables of weights
-  std::int64_t vocabulary_ = 0;   ///< rows of the largest of these
-  std::set<OpId> last_products_;  ///< those behind which no other one is
+  bool sees_by_position_ = false;  ///< that attention
+  std::vector<OpId> look_ups_;     ///< in tables of weights
+  std::int64_t vocabulary_ = 0;    ///< rows of the largest of these
+  std::set<OpId> last_products_;   ///< those behind which no other one is
   TensorParallelPlan plan_;
 };
 
@@ -285,6 +288,7 @@ void TensorParallelPlanner::cut_attention(const AttentionCore& core) {
   if (batch_ == ir::kUnknown) {
     batch_ = products_.dim(core.q, 0);
     sequence_ = products_.dim(core.q, graph_[core.q].type.rank() == 3 ? 1 : -2);
+    sees_by_position_ = graph_[core.op].is("Attention") && ir::sees_by_position({graph_, graph_[core.op]});
   }
   const auto heads_of = [&](const Origin& origin) {
     const std::int64_t width = origin.part.valid() ? products_.dim(origin.part, -1)
@@ -456,19 +460,34 @@ ShardingSpec TensorParallelPlanner::cut(std::int64_t axis, const Columns& column
   return spec;
 }
 
+/// In how many stretches of tokens each group has its part, dealt out in turn: where queries see the tokens
+/// before them the last of one stretch for each group would have most of the work. 16 leave it a sixteenth
+/// more than the mean at most (Striped Attention, Brandon et al. 2023, deals out single tokens).
+std::int64_t TensorParallelPlanner::stripes() const {
+  constexpr std::int64_t kMostStripes = 16;
+  if (context_groups_ == 1 || !sees_by_position_) return 1;
+  std::int64_t stripes = kMostStripes;
+  while (sequence_ % (stripes * context_groups_ * devices_) != 0 && stripes > 1) stripes /= 2;
+  return stripes;
+}
+
 /// Where the tokens of indices [batch, tokens] and activations [batch, tokens, features] or [all tokens,
 /// features] lie, in one shard; nothing for what has none.
 std::optional<ir::ShardedAxis> TensorParallelPlanner::tokens_of(ValueId value) const {
   const ir::Type& type = graph_[value].type;
   if (!type.is_static() || sequence_ == ir::kUnknown) return std::nullopt;
   const bool are_indices = type.element == ir::DataType::Int64 || type.element == ir::DataType::Int32;
+  const auto in_stripes = [this](ir::ShardedAxis axis) {
+    if (stripes() > 1) axis.factors.push_back({.size = stripes(), .shards = 1});
+    axis.factors.push_back({.size = {}, .shards = 1});
+    return axis;
+  };
   if (type.rank() == (are_indices ? 2 : 3) && type.dims[1] == sequence_)
-    return ir::ShardedAxis{.axis = 1, .factors = {{.size = {}, .shards = 1}}};
+    return in_stripes({.axis = 1, .factors = {}});
   if (are_indices || type.rank() != 2 || type.dims[0] != batch_ * sequence_) return std::nullopt;
   ir::ShardedAxis rows{.axis = 0, .factors = {}};
   if (batch_ > 1) rows.factors.push_back({.size = batch_, .shards = 1});
-  rows.factors.push_back({.size = {}, .shards = 1});
-  return rows;
+  return in_stripes(std::move(rows));
 }
 
 /// The groups share out the tokens; the devices of each have what is said of a group.

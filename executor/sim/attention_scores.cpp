@@ -1,9 +1,13 @@
+// Products of heads that leave more numbers than they read are scores; what has their shape, or that with the
+// last two axes in turn, is of them too, and ops between them join them into kernels (a disjoint-set forest).
+// What brings operands into another form is found backwards from products, of results forwards.
 #include "executor/sim/attention_scores.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "executor/sim/products.h"
@@ -52,8 +56,10 @@ constexpr int kBackward = 5;
 constexpr double kBackwardRate = 0.87;
 
 // Of a kernel of so many products in the graph: none but gradients have more than two of their own.
+bool goes_back(int products) { return products >= kBackward - 1; }
+
 double repeats_of(int products) {
-  if (products < kBackward - 1) return 1;
+  if (!goes_back(products)) return 1;
   const bool has_forward = products > kBackward;
   return ((has_forward ? kForward : 0) + kBackward / kBackwardRate) / products;
 }
@@ -97,7 +103,36 @@ AttentionScores::AttentionScores(const ir::Graph& graph) {
       if (hides && is_mask_of_positions(graph[id].type)) kernel.share_seen = kHalf;
     }
   }
-  for (std::size_t i = 0; i < kernels_.size(); ++i) kernels_[i].repeats = repeats_of(products[i]);
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    kernels_[i].repeats = repeats_of(products[i]);
+    kernels_[i].goes_back = goes_back(products[i]);
+  }
+  find_ways(graph);
+}
+
+// Backwards from operands, whose other readers are all known by then, and forwards from results.
+void AttentionScores::find_ways(const ir::Graph& graph) {
+  const auto multiplies = [&](const Op& op) {
+    return op.spec->category == ir::Category::MatrixProduct && touched_by(op);
+  };
+  std::set<ValueId> read_otherwise(graph.outputs.begin(), graph.outputs.end());
+  for (const Op& op : graph.ops | std::views::reverse) {
+    const bool is_way =
+        changes_form(op) && !contains(op.outputs[0]) && !read_otherwise.contains(op.outputs[0]);
+    if (is_way) ways_.insert(op.outputs[0]);
+    if (is_way || multiplies(op)) continue;
+    for (ValueId id : inputs_of(op)) read_otherwise.insert(id);
+  }
+  std::set<ValueId> made;
+  for (const Op& op : graph.ops) {
+    const bool is_way = changes_form(op) && made.contains(op.inputs[0]) && !contains(op.outputs[0]);
+    if (is_way) ways_.insert(op.outputs[0]);
+    if ((is_way || multiplies(op)) && !contains(op.outputs[0])) made.insert(op.outputs[0]);
+  }
+}
+
+bool AttentionScores::is_on_the_way(const Op& op) const {
+  return changes_form(op) && ways_.contains(op.outputs[0]);
 }
 
 const AttentionScores::Kernel* AttentionScores::kernel_of(const Op& op) const {

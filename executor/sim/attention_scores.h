@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "ir/graph.h"
@@ -28,6 +29,7 @@ class AttentionScores {
     /// How often it does the work of its products: on the way back a kernel makes scores anew, where the
     /// graph may have kept them, and is slower.
     double repeats = 1;
+    bool goes_back = false;  ///< makes gradients
   };
 
   bool empty() const { return kernels_.empty(); }
@@ -36,13 +38,18 @@ class AttentionScores {
   bool touched_by(const ir::Op& op) const { return kernel_of(op) != nullptr; }
   /// The kernel of an op; nullptr where it touches no scores.
   const Kernel* kernel_of(const ir::Op& op) const;
+  /// Whether an op only gives an operand that products of kernels alone read, or what they make, another
+  /// shape, order of axes or width: a kernel reads and writes any.
+  bool is_on_the_way(const ir::Op& op) const;
 
  private:
   void find(const ir::Graph& graph);
+  void find_ways(const ir::Graph& graph);
   std::optional<std::size_t> place_of(const ir::Op& op) const;
 
   std::map<ir::ValueId, std::size_t> places_;  ///< in kernels_, of each of the scores
   std::vector<Kernel> kernels_;                ///< those of scores that ops make of each other are one
+  std::set<ir::ValueId> ways_;                 ///< made by what is on the way to a kernel or from one
 };
 
 }  // namespace podium::sim

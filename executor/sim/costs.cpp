@@ -16,6 +16,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "executor/sim/moved_bytes.h"
 #include "executor/sim/op_cost.h"
 #include "executor/sim/products_beside.h"
 #include "executor/sim/routes.h"
@@ -222,17 +223,11 @@ struct Movement {
   using ExchangesInParts = std::unordered_map<const executor::Step*, ManyTransfers>;
   std::shared_ptr<ExchangesInParts> in_parts = std::make_shared<ExchangesInParts>();
 
-  ir::IdMap<executor::BufferId, double> slot_bytes = slot_bytes_of(program);
+  ir::IdMap<executor::BufferId, double> slot_bytes = moved_bytes(program, device);
   std::shared_ptr<const HostBytes> host_bytes = host_bytes_of(program, slot_bytes, options.host_streams);
   MergedCollectives merged = merged_collectives(program, slot_bytes, device, options.merging);
   device::Device in_program = inside_a_replica(device);
 
-  static ir::IdMap<executor::BufferId, double> slot_bytes_of(const Program& program) {
-    ir::IdMap<executor::BufferId, double> all;
-    for (const Buffer& buffer : program.buffers)
-      all.push_back(static_cast<double>(executor::slot_bytes(buffer)));
-    return all;
-  }
   const Buffer& buffer(const Slot& slot) const { return program[slot.buffer]; }
   double bytes(const Slot& slot) const { return slot_bytes[slot.buffer]; }
   double sync_seconds() const {

@@ -460,14 +460,11 @@ KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, i
         read_only_by(graph, [](const Op& op) { return op.spec->category == ir::Category::MatrixProduct; });
   const auto is_of_bytes = [&](const Op& op) { return multiplies_bytes(op, device); };
   if (std::ranges::any_of(graph.ops, is_of_bytes)) for_byte_products_ = read_only_by(graph, is_of_bytes);
-  for (const Op& op : graph.ops) {
-    if (is_product(op) && scores_.touched_by(op)) of_attention_.insert(op.outputs[0]);
-  }
 }
 
 bool KernelCosts::is_read_as_it_lies(const Op& op) const {
-  if (op.is("Transpose"))
-    return orders_for_products_.contains(op.outputs[0]) || of_attention_.contains(op.inputs[0]);
+  if (scores_.is_on_the_way(op)) return true;
+  if (op.is("Transpose")) return orders_for_products_.contains(op.outputs[0]);
   return makes_whole_numbers(graph_, op) && for_byte_products_.contains(op.outputs[0]);
 }
 
@@ -475,6 +472,10 @@ bool KernelCosts::is_read_as_it_lies(const Op& op) const {
 // done beside. What a mask hides of the scores is passed over where the mask is of the kernel, as nodes are
 // that are fused.
 OpCost KernelCosts::attention_part(const Op& op, const AttentionScores::Kernel& kernel, int tiles) const {
+  // Kernels of their own, before and behind: the gradient of queries is added up in singles in memory, which
+  // are cleared and then converted, and what the way there made is read with its gradient for their products.
+  // That is 12 bytes for each element of queries, a third for the gradients of queries, keys and values each.
+  constexpr double kBytesOnTheWayBack = 12.0 / 3;
   const ir::TypedOp typed(graph_, op);
   OpCost cost;
   cost.flop = ir::work_of(typed).flop;
@@ -494,6 +495,10 @@ OpCost KernelCosts::attention_part(const Op& op, const AttentionScores::Kernel& 
   cost.seconds = roofline_seconds(
       device_, tiles, kernel.repeats * attention_cycles(cost.flop, positions, width, device_, tiles), bytes,
       makes_scores ? 0 : 1);
+  if (kernel.goes_back && !makes_scores) {
+    const double apart = kBytesOnTheWayBack * static_cast<double>(size_of(graph_, op));
+    cost.seconds += vector_cost({.bytes = apart}, device_, tiles).seconds;
+  }
   cost.matrix_flop = cost.flop;
   cost.ideal_seconds =
       cost.flop / peak_flop_per_second(device_, width < 4 ? ir::DataType::Float16 : typed.element(0));

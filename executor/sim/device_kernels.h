@@ -36,9 +36,9 @@ class KernelCosts {
   /// from outside, stores what is read outside, and computes what each op computes. Error names an op whose
   /// size only a run tells. Where waking tiles takes time (Device::spread_seconds) the kernel runs on one
   /// tile if that is faster. Ops on the scores of attention belong to its kernel, where the device has one.
-  /// A transposition that only products read, or that an attention kernel writes, is theirs where tiles share
-  /// memory and all is fused. On a CPU no more than `cached` bytes of the kernel come from its cache
-  /// (sim/cache_reuse.h); elsewhere all that fits does.
+  /// What only brings its operands and results into another form is its own, too. A transposition that only
+  /// products read is theirs where tiles share memory and all is fused. On a CPU no more than `cached` bytes
+  /// of the kernel come from its cache (sim/cache_reuse.h); elsewhere all that fits does.
   OpCost operator()(const DeviceKernel& kernel, std::int64_t cached = kAllThatFits) const;
 
  private:
@@ -51,7 +51,6 @@ class KernelCosts {
 
   std::map<ir::ValueId, int> readers_;  ///< of each value, the graph's outputs among them
   AttentionScores scores_;
-  std::set<ir::ValueId> of_attention_;         ///< what products of such a kernel make
   std::set<ir::ValueId> orders_for_products_;  ///< read by nothing else
   std::set<ir::ValueId> for_byte_products_;    ///< read by nothing else
 };

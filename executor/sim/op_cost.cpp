@@ -88,11 +88,6 @@ bool packs_weights(const TypedOp& op) {
 
 bool is_host(const Device& device) { return device.kind == device::ProcessorKind::Cpu; }
 
-// This machine's engine rounds operands and multiplies them in floats.
-bool is_faster_at_8_bits(const Device& device) {
-  return !is_host(device) && device.matrix.quarter > device.matrix.half_half;
-}
-
 // The type that units multiply.
 ir::DataType multiplied_type(const TypedOp& op, const Device& device) {
   if (multiplies_bytes(op.op, device)) return ir::DataType::Int8;
@@ -540,6 +535,10 @@ OpCost operator*(OpCost cost, double times) {
     *number *= times;
   }
   return cost;
+}
+
+bool is_faster_at_8_bits(const Device& device) {
+  return !is_host(device) && device.matrix.quarter > device.matrix.half_half;
 }
 
 bool multiplies_bytes(const ir::Op& op, const Device& device) {

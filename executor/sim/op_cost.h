@@ -32,6 +32,10 @@ OpCost op_cost(const ir::TypedOp& op, const device::Device& device, int tiles);
 /// the rate that it reaches rises with them. The device has such a kernel.
 double attention_cycles(double flop, double positions, double width, const device::Device& device, int tiles);
 
+/// Whether the device computes products whose operands are rounded to 8 bits in 8 bits, and keeps these so.
+/// This machine's engine multiplies them as floats.
+bool is_faster_at_8_bits(const device::Device& device);
+
 /// Whether a product of whole numbers (ir::kMultipliesBytes) runs as one of bytes: over shared memory, on
 /// units that are faster at it.
 bool multiplies_bytes(const ir::Op& op, const device::Device& device);

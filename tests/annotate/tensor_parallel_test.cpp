@@ -171,6 +171,28 @@ TEST(TensorParallel, SharesOutTokensOverGroups) {
             "1 attention block cut over 4 devices, tokens over 2 groups of 2");
 }
 
+// Each group has the same part of each of several stretches, so that none has only the last tokens, which see
+// the most; as many stretches as tokens allow.
+TEST(TensorParallel, DealsOutTokensInTurnWhereAttentionIsCausal) {
+  const auto model = [](int tokens, int is_causal) {
+    return graph_with_weights(fmt::format(
+        "g (float[2,{0},8] x) => (float[2,{0},8] y) <float[8,8] wq, float[8,8] wk, float[8,8] wv, float[8,8] wo> "
+        "{{ q = MatMul(x, wq)\n k = MatMul(x, wk)\n v = MatMul(x, wv)\n"
+        " a = Attention <is_causal = {1}, q_num_heads = 4, kv_num_heads = 4> (q, k, v)\n y = MatMul(a, wo) }}",
+        tokens, is_causal));
+  };
+  const auto tokens_of_queries = [&](int tokens, int is_causal, int devices) {
+    const std::string text = planned(model(tokens, is_causal), {.devices = devices, .context_groups = 2});
+    const std::size_t begin = text.find("q: x ") + 5;
+    return text.substr(begin, text.find(" wq") - begin);
+  };
+  EXPECT_EQ(tokens_of_queries(64, 1, 1), "16.1/2");
+  EXPECT_EQ(tokens_of_queries(24, 1, 1), "4.1/2");
+  EXPECT_EQ(tokens_of_queries(24, 1, 2), "2.1/2@[[0, 1], [2, 3]]");
+  EXPECT_EQ(tokens_of_queries(7, 1, 1), "1/2");
+  EXPECT_EQ(tokens_of_queries(64, 0, 1), "1/2");
+}
+
 TEST(TensorParallel, RefusesToShareOutTokensOfExperts) {
   const ir::Graph graph = graph_with_weights(
       "g (float[2,3,4] x) => (float[2,3,4] y) <float[2,4,8] w1, float[2,8,4] w2> {"

@@ -11,7 +11,7 @@
 namespace podium::testing {
 namespace {
 
-constexpr int kGroupTokens = 4;
+constexpr int kGroupTokens = 16;
 constexpr int kSamplesAStep = 4;
 
 // A block of a decoder.

@@ -110,12 +110,47 @@ TEST(AttentionScores, AreMadeAnewOnTheWayBack) {
       "dq = MatMul(ds, v) st = Transpose<perm = [0, 1, 3, 2]>(ds) dk = MatMul(st, q) }";
   const std::string results =
       "(float16[2, 4, 128, 64] dv, float16[2, 4, 128, 64] dq, float16[2, 4, 128, 64] dk) ";
-  const double repeats = kernel(operands + results + backward).repeats;
-  EXPECT_NEAR(repeats, 5 / 0.87 / 4, 1e-9);
+  const AttentionScores::Kernel back = kernel(operands + results + backward);
+  EXPECT_NEAR(back.repeats, 5 / 0.87 / 4, 1e-9);
+  EXPECT_TRUE(back.goes_back);
   EXPECT_EQ(kernel("g (float16[4, 128, 64] q, float16[4, 64, 128] k, float16[4, 128, 64] v) => "
                    "(float16[4, 128, 64] y) { s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) }")
                 .repeats,
             1);
+}
+
+// What is on the way to a kernel or from one, by the names of results.
+std::set<std::string> ways(const std::string& text) {
+  const ir::Graph graph = testing::graph_of(text);
+  const AttentionScores found(graph);
+  std::set<std::string> names;
+  for (const ir::Op& op : graph.ops) {
+    if (found.is_on_the_way(op)) names.insert(graph[op.outputs[0]].name);
+  }
+  return names;
+}
+
+TEST(AttentionScores, HaveOperandsThatAreTurnedAndWidenedOnTheWay) {
+  const std::string attention =
+      "w = Cast<to = 1>(x) q = Transpose<perm = [0, 2, 1, 3]>(w) s = MatMul(q, k) p = Softmax(s) "
+      "y = MatMul(p, v) t = Transpose<perm = [0, 2, 1, 3]>(y) z = Cast<to = 10>(t) ";
+  const std::string operands =
+      "g (float16[2, 128, 4, 64] x, float[2, 4, 64, 128] k, float[2, 4, 128, 64] v) => ";
+  EXPECT_EQ(ways(operands + "(float16[2, 128, 4, 64] z) {" + attention + "}"), (Names{"w", "q", "t", "z"}));
+  // What is widened has another reader.
+  EXPECT_EQ(
+      ways(operands + "(float16[2, 128, 4, 64] z, float[2, 128, 4, 64] e) {" + attention + "e = Exp(w) }"),
+      (Names{"q", "t", "z"}));
+}
+
+TEST(AttentionScores, AreNotOnTheWayThemselvesNorIsWhatOtherProductsRead) {
+  EXPECT_EQ(ways("g (float16[2, 4, 128, 64] q, float16[2, 4, 64, 128] k, float16[2, 4, 128, 64] v) => "
+                 "(float16[2, 4, 128, 64] y) { s = MatMul(q, k) t = Transpose<perm = [0, 1, 3, 2]>(s) "
+                 "p = Softmax(t) y = MatMul(p, v) }"),
+            Names{});
+  EXPECT_EQ(ways("g (float16[128, 64] x, float[128, 32] w) => (float[64, 32] y) "
+                 "{ c = Cast<to = 1>(x) t = Transpose(c) y = MatMul(t, w) }"),
+            Names{});
 }
 
 }  // namespace
