@@ -128,6 +128,15 @@ bool FoldLimits::allow(const TypedOp& op) const {
   return is_small && given <= bytes_left_ && flop_of(op) <= flop_left_;
 }
 
+bool FoldLimits::allow_left_out(const TypedOp& op) const {
+  const auto bytes_of = [](const std::vector<Type>& types) {
+    std::int64_t bytes = 0;
+    for (const Type& type : types) bytes += type.is_tensor() && type.is_static() ? packed_bytes(type) : 0;
+    return bytes;
+  };
+  return bytes_of(op.output_types) <= std::max(most_bytes_, bytes_of(op.input_types));
+}
+
 void FoldLimits::count(const TypedOp& op, std::span<const Datum> results) {
   flop_left_ -= flop_of(op);
   if (op.op.spec->view) return;

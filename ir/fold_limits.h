@@ -23,6 +23,8 @@ class FoldLimits {
   /// Whether an op whose inputs are all known gives small results, or results no larger than its inputs, and
   /// both its results and its work are left.
   bool allow(const TypedOp& op) const;
+  /// The same of an op some of whose inputs are known without their data: nothing is computed.
+  bool allow_left_out(const TypedOp& op) const;
   /// Takes what the op gave from what is left.
   void count(const TypedOp& op, std::span<const Datum> results);
 

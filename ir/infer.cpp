@@ -1,6 +1,7 @@
 // Ops are inferred in their order: check element types against the row, call the row's infer, refuse sizes
 // that no machine has. Outputs that infer knows become constants; so does an op whose inputs are all
-// constants, by the evaluator, as far as FoldLimits allow; such an op is dropped.
+// constants, by the evaluator, as far as FoldLimits allow; such an op is dropped. Where the data of constants
+// are left out so are those of its outputs.
 // A body is copied, gets the types (and constants) of its formal inputs and captures, is inferred like a
 // graph, and becomes the op's new body. In a body an op that cannot be evaluated stays, for it may never run.
 // So does an op of a body that does not fit its inputs: what it gives has no shape, so that it fails when it
@@ -102,8 +103,18 @@ std::vector<Type> infer_one_body(Op& op, const Op& original, const TypedOp& type
 
 bool can_fold(const Graph& graph, const Op& op) {
   if (op.spec->random || op.inputs.empty() || has_body(op)) return false;
-  return std::all_of(op.inputs.begin(), op.inputs.end(),
-                     [&](ValueId id) { return !id.valid() || graph.is_constant(id); });
+  return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
+    return !id.valid() || graph.is_constant(id) || graph[id].data_left_out;
+  });
+}
+
+// What is made of weights without their data has no data either, where it would be folded with them.
+bool fold_left_out(Graph& graph, const Op& op, const FoldLimits& limits) {
+  const TypedOp typed(graph, op);
+  const auto is_known = [&](ValueId id) { return graph[id].type.is_tensor() && graph[id].type.is_static(); };
+  if (!std::ranges::all_of(outputs_of(op), is_known) || !limits.allow_left_out(typed)) return false;
+  for (ValueId id : outputs_of(op)) graph[id].data_left_out = true;
+  return true;
 }
 
 // Nothing when the op cannot run and need not: a body may never be entered.
@@ -124,6 +135,8 @@ std::vector<Datum> evaluate(const Graph& graph, const Op& op, const InferOptions
 bool fold(Graph& graph, Op& op, Folding& folding, Level level) {
   if (!folding.options.evaluate || !can_fold(graph, op)) return false;
   if (find_attribute(op, kLeftToRun) != nullptr) return false;
+  const auto is_left_out = [&](ValueId id) { return graph[id].data_left_out; };
+  if (std::ranges::any_of(inputs_of(op), is_left_out)) return fold_left_out(graph, op, folding.left);
   const TypedOp typed(graph, op);
   if (!folding.left.allow(typed)) {
     set_attribute(op, kLeftToRun, std::int64_t{1});

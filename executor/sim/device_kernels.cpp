@@ -453,7 +453,11 @@ std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::D
 }
 
 KernelCosts::KernelCosts(const ir::Graph& graph, const device::Device& device, int tiles)
-    : graph_(graph), device_(device), tiles_(tiles), readers_(count_readers(graph)) {
+    : graph_(graph),
+      device_(device),
+      tiles_(tiles),
+      readers_(count_readers(graph)),
+      inputs_(graph.inputs.begin(), graph.inputs.end()) {
   if (device.attention_share > 0) scores_ = AttentionScores(graph);
   if (!device.synchronous && device.fusion == device::Fusion::All)
     orders_for_products_ =
@@ -466,6 +470,16 @@ bool KernelCosts::is_read_as_it_lies(const Op& op) const {
   if (scores_.is_on_the_way(op)) return true;
   if (op.is("Transpose")) return orders_for_products_.contains(op.outputs[0]);
   return makes_whole_numbers(graph_, op) && for_byte_products_.contains(op.outputs[0]);
+}
+
+// A runtime that fuses has room behind keys and values for those to come.
+bool KernelCosts::appends(const Op& op) const {
+  if (device_.synchronous || device_.kind == device::ProcessorKind::Cpu ||
+      device_.fusion != device::Fusion::All)
+    return false;
+  if (!op.is("Concat") || !inputs_.contains(op.inputs[0]) || readers_.at(op.inputs[0]) > 1) return false;
+  return is_known(graph_[op.inputs[0]].type) && is_known(graph_[op.outputs[0]].type) &&
+         bytes_of(graph_, op.inputs[0]) > bytes_of(graph_, op.outputs[0]) / 2;
 }
 
 // A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is
@@ -530,6 +544,11 @@ OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel, std::int64_t cache
       if (const auto* attention = scores_.kernel_of(*op)) {
         sum += attention_part(*op, *attention, tiles);
         is_attention = true;
+        continue;
+      }
+      if (appends(*op)) {
+        const double added = bytes_of(graph_, op->outputs[0]) - bytes_of(graph_, op->inputs[0]);
+        sum += vector_cost({.bytes = 2 * added}, moving, tiles);
         continue;
       }
       const bool keeps_state = op->spec->category == ir::Category::Recurrent;

@@ -37,8 +37,9 @@ class KernelCosts {
   /// size only a run tells. Where waking tiles takes time (Device::spread_seconds) the kernel runs on one
   /// tile if that is faster. Ops on the scores of attention belong to its kernel, where the device has one.
   /// What only brings its operands and results into another form is its own, too. A transposition that only
-  /// products read is theirs where tiles share memory and all is fused. On a CPU no more than `cached` bytes
-  /// of the kernel come from its cache (sim/cache_reuse.h); elsewhere all that fits does.
+  /// products read is theirs where tiles share memory and all is fused, and there what is put behind an input
+  /// that nothing else reads, as new keys behind those of the past, is all that is written. On a CPU no more
+  /// than `cached` bytes of the kernel come from its cache (sim/cache_reuse.h); elsewhere all that fits does.
   OpCost operator()(const DeviceKernel& kernel, std::int64_t cached = kAllThatFits) const;
 
  private:
@@ -48,8 +49,10 @@ class KernelCosts {
   OpCost on(int tiles, const DeviceKernel& kernel, std::int64_t cached) const;
   OpCost attention_part(const ir::Op& op, const AttentionScores::Kernel& kernel, int tiles) const;
   bool is_read_as_it_lies(const ir::Op& op) const;
+  bool appends(const ir::Op& op) const;
 
   std::map<ir::ValueId, int> readers_;  ///< of each value, the graph's outputs among them
+  std::set<ir::ValueId> inputs_;
   AttentionScores scores_;
   std::set<ir::ValueId> orders_for_products_;  ///< read by nothing else
   std::set<ir::ValueId> for_byte_products_;    ///< read by nothing else

@@ -339,6 +339,19 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
   return cost;
 }
 
+// What of keys and values is there already, behind which new ones are written.
+double kept_bytes(const TypedOp& op, const Device& device) {
+  using In = ir::AttentionInput;
+  using Out = ir::AttentionOutput;
+  if (device.fusion != device::Fusion::All || !op.op.is("Attention")) return 0;
+  double bytes = 0;
+  for (const auto& [past, present] :
+       {std::pair(In::kPastKey, Out::kPresentKey), {In::kPastValue, Out::kPresentValue}}) {
+    if (op.has_input(past) && op.has_output(present)) bytes += bytes_of(op.input(past));
+  }
+  return bytes;
+}
+
 // One kernel: scores stay in the units.
 OpCost fused_attention_cost(const TypedOp& op, const std::vector<RepeatedProduct>& products,
                             const Device& device, int tiles) {
@@ -348,7 +361,8 @@ OpCost fused_attention_cost(const TypedOp& op, const std::vector<RepeatedProduct
   for (const RepeatedProduct& each : products) cost.flop += 2 * multiply_adds(each.product) * seen;
   const double width = bit_width(op.element(0)) / 8.0;
   const double cycles = attention_cycles(cost.flop, scores.columns * seen, width, device, tiles);
-  cost.seconds = roofline_seconds(device, tiles, cycles, input_bytes(op) + output_bytes(op), 1);
+  const double bytes = input_bytes(op) + output_bytes(op) - kept_bytes(op, device);
+  cost.seconds = roofline_seconds(device, tiles, cycles, bytes, 1);
   cost.matrix_flop = cost.flop;
   return cost;
 }

@@ -33,6 +33,28 @@ std::string error_of(const std::string& body) {
   return testing::refusal([&] { folded(body); });
 }
 
+// As models are written without weights: only their types are known.
+TEST(Infer, FoldsWhatIsMadeOfConstantsWithoutTheirData) {
+  Graph graph = testing::model_of(
+                    "g (float[4, 2] x) => (float[4, 3] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> "
+                    "{ t = Transpose(w) n = Neg(t) y = MatMul(x, n) }")
+                    .graph;
+  for (ValueId id : graph.value_ids()) {
+    if (graph[id].name != "w") continue;
+    graph[id].constant.reset();
+    graph[id].data_left_out = true;
+  }
+  Graph unfolded = graph;
+  infer(unfolded);
+  EXPECT_EQ(unfolded.ops.size(), 3U);
+  infer(graph, {.evaluate = kernels::evaluate});
+  ASSERT_EQ(graph.ops.size(), 1U);
+  const Value& operand = graph[graph.ops[0].inputs[1]];
+  EXPECT_TRUE(operand.data_left_out);
+  EXPECT_FALSE(operand.constant);
+  EXPECT_EQ(operand.type.dims, (Dims{2, 3}));
+}
+
 TEST(Infer, FoldsWhatIsKnown) {
   const Graph graph =
       folded("g (float[2] x) => (float[2] y, float[2] z) <float[2] k = {1, 2}> { z = Neg(k) y = Add(x, z) }");

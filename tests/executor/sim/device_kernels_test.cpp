@@ -411,6 +411,21 @@ TEST(DeviceKernels, OfAttentionAddUpGradientsInMemory) {
   EXPECT_NEAR(price(1) - price(2), 12 * elements / bytes_per_second / 2, 0.02 * price(1));
 }
 
+// Room is left behind the keys of the past.
+TEST(DeviceKernels, AppendToWhatNothingElseReads) {
+  const std::string inputs = "g (float16[64, 16, 2047, 128] past, float16[64, 16, 1, 128] k) => ";
+  const std::string present = "float16[64, 16, 2048, 128] y";
+  const ir::Graph append = testing::graph_of(inputs + "(" + present + ") { y = Concat<axis = 2>(past, k) }");
+  const ir::Graph before = testing::graph_of(inputs + "(" + present + ") { y = Concat<axis = 2>(k, past) }");
+  const Device fused = with_fusion("a100-80", Fusion::All);
+  const double copied = seconds(before, fused);
+  EXPECT_LT(seconds(append, fused), 0.02 * copied);
+  EXPECT_NEAR(seconds(append, with_fusion("a100-80", Fusion::Nodes)), copied, 1e-3 * copied);
+  const ir::Graph both = testing::graph_of(inputs + "(" + present + ", float16[64, 16, 2047, 128] z) " +
+                                           "{ y = Concat<axis = 2>(past, k) z = Relu(past) }");
+  EXPECT_GT(seconds(both, fused), copied);
+}
+
 // A causal mask is part of the kernel where nodes are fused; else the kernel computes all scores.
 TEST(DeviceKernels, PassOverScoresThatAMaskHides) {
   const auto attention = [](const char* masks) {

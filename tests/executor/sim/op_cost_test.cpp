@@ -312,6 +312,20 @@ TEST(OpCost, OfALongProductIsItsShareOfThePeak) {
 }
 
 // Causal attention computes half as much.
+// Keys and values of the past are read; those that are new are written behind them.
+TEST(OpCost, OfAttentionWithAPastWritesWhatIsNewWhereKernelsAreFused) {
+  const ir::Graph graph = testing::graph_of(
+      "g (float16[64, 16, 1, 128] q, float16[64, 16, 1, 128] k, float16[64, 16, 1, 128] v, "
+      "float16[64, 16, 2047, 128] a, float16[64, 16, 2047, 128] b) => (float16[64, 16, 1, 128] y, "
+      "float16[64, 16, 2048, 128] c, float16[64, 16, 2048, 128] d) { y, c, d = Attention(q, k, v, , a, b) }");
+  device::Device device = preset("a100-80");
+  device.fusion = device::Fusion::All;
+  const ir::TypedOp op(graph, graph.ops[0]);
+  const double appended = op_cost(op, device, device.tiles).seconds;
+  device.fusion = device::Fusion::Nodes;
+  EXPECT_NEAR(op_cost(op, device, device.tiles).seconds, 2 * appended, 0.05 * appended);
+}
+
 TEST(OpCost, OfAttentionInOneKernelReadsNoScores) {
   const auto attention = [](const std::string& attributes) {
     return cost_of(
