@@ -1,16 +1,17 @@
 // Convolutions with vectors along the rows of images.
-// A vector holds eight results of one row and channel. A tile keeps up to twenty of them in registers, those
-// of some channels at some places, and adds to each, channel of X by channel of X and tap by tap, a weight
-// times eight numbers of X beside each other. So lanes are lost only at the end of a row, and there not by
-// masks: the last vector of a row begins so far before its end that it is full, and computes some results
-// twice, each the same way. The gradient of the weights keeps a vector of sums for each of some channels and
-// of some taps in one row of the window, which eight places of each row add to; lanes that an earlier vector
-// has counted are zeroed. X is copied where it has padding, so that no place asks where it is. Of a
-// transposed convolution whose strides are 1 the window is mirrored; it is a convolution then. A group is an
-// image of its own with weights of its own.
+// A vector holds eight results of one row and channel, a register one or two such. A tile keeps up to twenty
+// registers, those of some channels at some places, and adds to each, channel of X by channel of X and tap by
+// tap, a weight times as many numbers of X, eight of which lie beside each other. So lanes are lost only at the end of a row, and
+// there not by masks: the last vector of a row begins so far before its end that it is full, and computes
+// some results twice, each the same way. The gradient of the weights keeps a register of sums for each of some
+// channels and of some taps in one row of the window, which eight places of each row add to; lanes that an
+// earlier vector has counted are zeroed. X is copied where it has padding, so that no place asks where it is.
+// Of a transposed convolution whose strides are 1 the window is mirrored; it is a convolution then. A group
+// is an image of its own with weights of its own.
 #include "executor/kernels/conv_rows.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -128,50 +129,63 @@ struct TileData {
   float* y;           // of the first channel
 };
 
-template <int kChannels, int kPlaces>
+template <int kChannels, int kRegisters>
 void convolve_places(const RowConv& conv, const TileData& data, const RowPlace* places) {
-  RowVector sums[kChannels][kPlaces];
+  constexpr int kPlaces = kRegisters * kPlacesOfRegister;
+  RowRegister sums[kChannels][kRegisters];
   const float* from[kPlaces];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int p = 0; p < kPlaces; ++p) from[p] = data.image + places[p].from;
 #pragma GCC unroll 8
   for (int c = 0; c < kChannels; ++c) {
-    const RowVector bias = all_lanes(data.bias == nullptr ? 0.0F : data.bias[c]);
+    const RowRegister bias = RowRegister{} + (data.bias == nullptr ? 0.0F : data.bias[c]);
 #pragma GCC unroll 8
-    for (int p = 0; p < kPlaces; ++p) sums[c][p] = bias;
+    for (int r = 0; r < kRegisters; ++r) sums[c][r] = bias;
   }
   const float* weights = data.weights;
   for (const RowTap& tap : conv.taps) {
-    RowVector x[kPlaces];
+    RowRegister x[kRegisters];
 #pragma GCC unroll 8
-    for (int p = 0; p < kPlaces; ++p) x[p] = load_row(from[p] + tap.from);
+    for (int r = 0; r < kRegisters; ++r) x[r] = load_places(from + r * kPlacesOfRegister, tap.from);
 #pragma GCC unroll 8
     for (int c = 0; c < kChannels; ++c) {
-      const RowVector weight = all_lanes(weights[c]);
 #pragma GCC unroll 8
-      for (int p = 0; p < kPlaces; ++p) sums[c][p] += weight * x[p];
+      for (int r = 0; r < kRegisters; ++r) sums[c][r] += weights[c] * x[r];
     }
     weights += kChannels;
   }
 #pragma GCC unroll 8
   for (int c = 0; c < kChannels; ++c) {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPlaces; ++p)
-      std::memcpy(data.y + c * conv.out_size + places[p].to, &sums[c][p], sizeof(RowVector));
+#pragma GCC unroll 16
+    for (int p = 0; p < kPlaces; ++p) {
+      const RowVector result = vector_of(sums[c][p / kPlacesOfRegister], p % kPlacesOfRegister);
+      std::memcpy(data.y + c * conv.out_size + places[p].to, &result, sizeof result);
+    }
   }
 }
 
-// The last places are done with some that are done already.
+// Behind the last place it is done again.
+template <int kChannels, int kRegisters>
+void convolve_from(const RowConv& conv, const TileData& data, std::int64_t first) {
+  constexpr int kPlaces = kRegisters * kPlacesOfRegister;
+  const std::int64_t last = std::ssize(conv.places) - 1;
+  if (first + kPlaces - 1 <= last)
+    return convolve_places<kChannels, kRegisters>(conv, data, &conv.places[first]);
+  std::array<RowPlace, kPlaces> places;
+  for (int p = 0; p < kPlaces; ++p) places[p] = conv.places[std::min(first + p, last)];
+  convolve_places<kChannels, kRegisters>(conv, data, places.data());
+}
+
 template <int kChannels>
 void convolve_channels(const RowConv& conv, const TileData& data) {
-  constexpr int kPlaces = std::min(kRowAccumulators / kChannels, 8);
+  constexpr int kRegisters = std::min(kRowAccumulators / kChannels, 8);
+  constexpr std::int64_t kPlaces = kRegisters * kPlacesOfRegister;
   const std::int64_t count = std::ssize(conv.places);
-  if (count < kPlaces) {
-    for (const RowPlace& place : conv.places) convolve_places<kChannels, 1>(conv, data, &place);
-    return;
-  }
-  for (std::int64_t i = 0; i < count; i += kPlaces)
-    convolve_places<kChannels, kPlaces>(conv, data, &conv.places[std::min(i, count - kPlaces)]);
+  std::int64_t done = 0;
+  for (; done + kPlaces <= count; done += kPlaces) convolve_from<kChannels, kRegisters>(conv, data, done);
+  const std::int64_t left = count - done;
+  if (left > kPlaces / 2) return convolve_from<kChannels, kRegisters>(conv, data, done);
+  for (; done < count; done += kPlacesOfRegister) convolve_from<kChannels, 1>(conv, data, done);
 }
 
 void RowConv::run(const float* from, const float* weights, const float* bias, float* y,
@@ -224,10 +238,41 @@ RowConv plan_rows(const ConvShape& shape) {
   return conv;
 }
 
+// Places that are seen at once: lanes that an earlier place has counted, or that stand for none, are left
+// out.
+struct GradientStep {
+  std::array<RowPlace, kPlacesOfRegister> places = {};  ///< in the gradient of Y, and in X
+  RegisterMask counted = {};
+  bool counts_all = true;
+};
+
+// Those of an image.
+std::vector<GradientStep> steps_of(const RowInput& x) {
+  std::vector<GradientStep> steps;
+  int place = 0;
+  for (std::int64_t row = 0; row < x.height.output; ++row) {
+    for (std::int64_t column = 0; column < x.width.output; column += kRowLanes) {
+      if (place % kPlacesOfRegister == 0) steps.emplace_back();
+      const int part = place++ % kPlacesOfRegister;
+      const std::int64_t begin = std::min(column, x.width.output - kRowLanes);
+      steps.back().places[part] = {.to = row * x.width.output + begin,
+                                   .from = row * x.height.stride * x.row() + begin};
+      for (std::int64_t lane = column - begin; lane < kRowLanes; ++lane)
+        steps.back().counted[part * kRowLanes + lane] = -1;
+    }
+  }
+  for (GradientStep& step : steps) {
+    for (std::int64_t lane = 0; lane < kPlacesOfRegister * kRowLanes; ++lane)
+      step.counts_all = step.counts_all && step.counted[lane] != 0;
+  }
+  return steps;
+}
+
 // Sums for some channels of Y and some taps of one row of the window.
 struct RowGradient {
   RowInput x;
   std::int64_t out_channels = 1;
+  std::vector<GradientStep> steps = steps_of(x);
 
   std::int64_t out_size() const { return x.height.output * x.width.output; }
   EvenTiles tiles() const {
@@ -245,44 +290,36 @@ struct GradientData {
 
 template <int kChannels, int kTaps>
 void sum_taps(const RowGradient& op, const GradientData& data) {
-  const RowAxis& height = op.x.height;
-  const RowAxis& width = op.x.width;
   const std::int64_t channel = op.out_size();
-  const std::int64_t dilation = width.dilation;
-  RowVector sums[kChannels][kTaps] = {};
-  const auto add = [&](const float* x, const float* flow, RowMask counted) {
-    RowVector seen[kTaps];
-#pragma GCC unroll 8
-    for (int t = 0; t < kTaps; ++t) seen[t] = load_row(x + t * dilation);
-#pragma GCC unroll 8
-    for (int c = 0; c < kChannels; ++c) {
-      const RowVector flowing = only(counted, load_row(flow + c * channel));
-#pragma GCC unroll 8
-      for (int t = 0; t < kTaps; ++t) sums[c][t] += flowing * seen[t];
-    }
-  };
-  const std::int64_t full = width.output / kRowLanes * kRowLanes;
-  const std::int64_t rest = width.output - full;
-  RowMask is_new{};
-  for (std::int64_t lane = kRowLanes - rest; lane < kRowLanes; ++lane) is_new[lane] = -1;
+  const std::int64_t dilation = op.x.width.dilation;
+  RowRegister sums[kChannels][kTaps] = {};
   for (std::int64_t image = 0; image < op.x.images; ++image) {
     const float* x = data.x + image * op.x.groups * op.x.channels * op.x.channel();
     const float* flow = data.flow + image * op.x.groups * op.out_channels * channel;
-    for (std::int64_t row = 0; row < height.output; ++row) {
-      for (std::int64_t column = 0; column < full; column += kRowLanes)
-        add(x + column, flow + column, ~RowMask{});
-      if (rest > 0) add(x + width.output - kRowLanes, flow + width.output - kRowLanes, is_new);
-      x += height.stride * op.x.row();
-      flow += width.output;
+    for (const GradientStep& step : op.steps) {
+      const float* seen_at[kPlacesOfRegister];
+      const float* flows_at[kPlacesOfRegister];
+      for (int p = 0; p < kPlacesOfRegister; ++p) {
+        seen_at[p] = x + step.places[p].from;
+        flows_at[p] = flow + step.places[p].to;
+      }
+      RowRegister seen[kTaps];
+#pragma GCC unroll 8
+      for (int t = 0; t < kTaps; ++t) seen[t] = load_places(seen_at, t * dilation);
+#pragma GCC unroll 8
+      for (int c = 0; c < kChannels; ++c) {
+        RowRegister flowing = load_places(flows_at, c * channel);
+        if (!step.counts_all) flowing = only(step.counted, flowing);
+#pragma GCC unroll 8
+        for (int t = 0; t < kTaps; ++t) sums[c][t] += flowing * seen[t];
+      }
     }
   }
-  const std::int64_t depth = op.x.channels * height.kernel * width.kernel;
+  const std::int64_t depth = op.x.channels * op.x.height.kernel * op.x.width.kernel;
 #pragma GCC unroll 8
   for (int c = 0; c < kChannels; ++c) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kTaps; ++t) {
-      data.weights[c * depth + t] = sum_of_lanes(sums[c][t]);
-    }
+    for (int t = 0; t < kTaps; ++t) data.weights[c * depth + t] = sum_of_lanes(sums[c][t]);
   }
 }
 

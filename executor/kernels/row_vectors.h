@@ -12,7 +12,7 @@ namespace podium::kernels {
 typedef float RowVector __attribute__((vector_size(ir::kRowLanes * sizeof(float))));
 typedef std::int32_t RowMask __attribute__((vector_size(ir::kRowLanes * sizeof(float))));
 
-/// Vectors of sums that a tile keeps: registers without those for X and a weight.
+/// Registers of sums that a tile keeps, without those for X and a weight.
 #ifdef __AVX512VL__
 inline constexpr int kRowAccumulators = 20;
 #else
@@ -22,6 +22,32 @@ inline constexpr int kRowAccumulators = 12;
 inline RowVector load_row(const float* from) {
   RowVector vector;
   std::memcpy(&vector, from, sizeof vector);
+  return vector;
+}
+
+/// What a register holds: with AVX-512 the vectors of two places.
+#ifdef __AVX512F__
+inline constexpr int kPlacesOfRegister = 2;
+#else
+inline constexpr int kPlacesOfRegister = 1;
+#endif
+typedef float RowRegister __attribute__((vector_size(kPlacesOfRegister * ir::kRowLanes * sizeof(float))));
+typedef std::int32_t RegisterMask __attribute__((vector_size(sizeof(RowRegister))));
+
+/// The vectors at `offset` behind each of so many places.
+inline RowRegister load_places(const float* const* from, std::int64_t offset) {
+#ifdef __AVX512F__
+  return __builtin_shufflevector(load_row(from[0] + offset), load_row(from[1] + offset), 0, 1, 2, 3, 4, 5, 6,
+                                 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+  return load_row(from[0] + offset);
+#endif
+}
+
+/// That of one of the places.
+inline RowVector vector_of(const RowRegister& all, int place) {
+  RowVector vector;
+  std::memcpy(&vector, reinterpret_cast<const char*>(&all) + place * sizeof vector, sizeof vector);
   return vector;
 }
 
@@ -36,15 +62,17 @@ inline RowMask lanes_before(std::int64_t count) {
   return mask;
 }
 
-/// Zeros in the lanes that the mask leaves out.
-inline RowVector only(RowMask mask, RowVector vector) {
-  return reinterpret_cast<RowVector>(reinterpret_cast<RowMask>(vector) & mask);
+/// Zeros in the lanes that the mask leaves out; of a vector or a register.
+template <class Mask, class Vector>
+Vector only(Mask mask, Vector vector) {
+  return reinterpret_cast<Vector>(reinterpret_cast<Mask>(vector) & mask);
 }
 
 /// The sum of the lanes, first to last.
-inline float sum_of_lanes(RowVector vector) {
+template <class Vector>
+float sum_of_lanes(Vector vector) {
   float sum = 0;
-  for (std::int64_t lane = 0; lane < ir::kRowLanes; ++lane) sum += vector[lane];
+  for (std::size_t lane = 0; lane < sizeof vector / sizeof sum; ++lane) sum += vector[lane];
   return sum;
 }
 
