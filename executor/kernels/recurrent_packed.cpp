@@ -200,7 +200,7 @@ bool has_default_activations(const Recurrence& shape) {
 
 bool applies(const PrepareContext& context, const Recurrence& shape) {
   // For a few sequences a product is one pass over the weights, which strips serve better.
-  if (!kLibraryPacksProducts || shape.batch <= kMostStripRows) return false;
+  if (!kLibraryPacksProducts || shape.batch <= kMostFloatRows) return false;
   const bool is_lstm = shape.gates == 4;
   const auto known = [&](std::size_t i) { return !context.has_input(i) || context.constant(i) != nullptr; };
   const bool known_weights =

@@ -1,7 +1,7 @@
 // A strip is multiplied with up to six rows of x at a time, whose sums stay in registers while the strip goes
-// by once; one row is multiplied with several strips where a strip has not enough sums to hide how long an
-// addition takes. Weights of few bits become floats in registers too, and their scales are applied to the
-// sums of a group.
+// by once; with AVX-512 each half of a strip of floats is with up to twelve. One row is multiplied with
+// several strips where a strip has not enough sums to hide how long an addition takes. Weights of few bits
+// become floats in registers too, and their scales are applied to the sums of a group.
 #include "executor/kernels/tools/strip_products.h"
 
 #if defined(__AVX2__)
@@ -26,10 +26,16 @@ constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kLanes = 8;
 #endif
 constexpr std::int64_t kParts = kStrip / kLanes;
-constexpr int kTileRows = kMostStripRows;
-// Weights that no cache has any longer are asked for so far ahead. Where a row has few sums, the processor
-// does that by itself.
-constexpr std::int64_t kBytesAhead = kLanes == 16 ? 0 : 2048;
+template <int kBits>
+constexpr int kTileRows = kBits == 32 ? kMostFloatRows : kMostStripRows;
+// Weights that no cache has any longer are asked for so far ahead, where the processor does not do that in
+// time by itself: of floats where a row has many sums, and of few bits, whose pages are over sooner.
+constexpr std::int64_t kFloatsAhead = kLanes == 16 ? 0 : 2048;
+constexpr std::int64_t kBitsAhead = kLanes == 16 ? 8192 : 0;
+constexpr std::int64_t bytes_ahead(int bits, int rows) {
+  if (bits != 32) return kBitsAhead;
+  return rows > 3 ? kFloatsAhead : 0;
+}
 using FloatLanes [[gnu::vector_size(kLanes * sizeof(float))]] = float;
 using WordLanes [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
 
@@ -84,8 +90,8 @@ constexpr int strips_at_once(int rows) {
 
 // The sums of a tile of y: of rows, and of strips that lie one after the other. All that works on them is
 // inlined and unrolled, so that they stay in registers.
-template <int kRows, int kStrips>
-using Tile = FloatLanes[kRows][kStrips * kParts];
+template <int kRows, int kStrips, int kWidth = kParts>
+using Tile = FloatLanes[kRows][kStrips * kWidth];
 
 template <int kRows, int kSums>
 [[gnu::always_inline]] inline void clear(FloatLanes (&tile)[kRows][kSums]) {
@@ -98,24 +104,26 @@ template <int kRows, int kSums>
 
 // Adds to the tile the products of `count` rows of its strips, the first of which starts at `strip`; `x`: of
 // each row the number that the first of these is multiplied with, `step` elements before the next.
-template <int kBits, bool kHasZeros, int kStrips, int kRows>
+template <int kBits, bool kHasZeros, int kStrips, int kWidth = kParts, int kRows>
 [[gnu::always_inline]] inline void add_products(const std::uint8_t* strip, std::int64_t bytes_of_strip,
                                                 const float* zeros, std::int64_t zeros_of_strip,
                                                 const float* const (&x)[kRows], std::int64_t step,
-                                                std::int64_t count, float unit, Tile<kRows, kStrips>& tile) {
+                                                std::int64_t count, float unit,
+                                                Tile<kRows, kStrips, kWidth>& tile) {
   constexpr std::int64_t kBytes = kStrip * kBits / 8;
+  constexpr std::int64_t kAhead = bytes_ahead(kBits, kRows);
   FloatLanes units;
   for (std::int64_t j = 0; j < kLanes; ++j) units[j] = unit;
   const std::uint8_t* strips[kStrips];
   for (int s = 0; s < kStrips; ++s) strips[s] = strip + s * bytes_of_strip;
   for (std::int64_t l = 0; l < count; ++l) {
-    if (kBytesAhead > 0 && kBits == 32 && kRows > 3) __builtin_prefetch(strips[0] + l * kBytes + kBytesAhead);
-    FloatLanes wide[kStrips * kParts];
+    if constexpr (kAhead > 0) __builtin_prefetch(strips[0] + l * kBytes + kAhead);
+    FloatLanes wide[kStrips * kWidth];
 #pragma GCC unroll 8
     for (int s = 0; s < kStrips; ++s) {
 #pragma GCC unroll 8
-      for (std::int64_t part = 0; part < kParts; ++part)
-        wide[s * kParts + part] =
+      for (std::int64_t part = 0; part < kWidth; ++part)
+        wide[s * kWidth + part] =
             widened<kBits, kHasZeros>(strips[s] + l * kBytes, zeros + s * zeros_of_strip, part);
     }
 #pragma GCC unroll 8
@@ -123,11 +131,11 @@ template <int kBits, bool kHasZeros, int kStrips, int kRows>
       const float factor = x[r][l * step];
       if constexpr (kBits == 32) {
 #pragma GCC unroll 8
-        for (std::int64_t i = 0; i < kStrips * kParts; ++i) tile[r][i] += factor * wide[i];
+        for (std::int64_t i = 0; i < kStrips * kWidth; ++i) tile[r][i] += factor * wide[i];
       } else {
         const FloatLanes factors = factor * units;
 #pragma GCC unroll 8
-        for (std::int64_t i = 0; i < kStrips * kParts; ++i) tile[r][i] += factors * wide[i];
+        for (std::int64_t i = 0; i < kStrips * kWidth; ++i) tile[r][i] += factors * wide[i];
       }
     }
   }
@@ -141,12 +149,13 @@ class Ending {
         clamps_(of.low != -std::numeric_limits<float>::infinity() ||
                 of.high != std::numeric_limits<float>::infinity()) {}
 
+  template <int kWidth>
   [[gnu::always_inline]] void store(const FloatLanes* sums, std::int64_t row, std::int64_t column,
                                     std::int64_t count) const {
     const std::int64_t at = row * of_.row_y + column;
-    if (count == kStrip) {
+    if (count == kWidth * kLanes) {
 #pragma GCC unroll 8
-      for (std::int64_t part = 0; part < kParts; ++part) store_lanes(sums[part], at, column, part * kLanes);
+      for (std::int64_t part = 0; part < kWidth; ++part) store_lanes(sums[part], at, column, part * kLanes);
       return;
     }
     for (std::int64_t j = 0; j < count; ++j) {
@@ -182,10 +191,10 @@ class Ending {
 };
 
 // Sums of floats: stretch by stretch of each row.
-template <int kStrips, int kRows>
+template <int kStrips, int kWidth = kParts, int kRows>
 [[gnu::always_inline]] inline void add_floats(const StripWeights& w, const std::uint8_t* numbers,
                                               const StripOperands& of, std::int64_t row,
-                                              Tile<kRows, kStrips>& tile) {
+                                              Tile<kRows, kStrips, kWidth>& tile) {
   const std::int64_t stretches = of.stretched.stretches;
   const std::int64_t length = w.inner / stretches;
   const std::int64_t bytes_of_strip = w.inner * w.bytes_of_row();
@@ -199,8 +208,9 @@ template <int kStrips, int kRows>
                                               : of.stretched.starts[(row + r) * stretches + stretch];
       }
     }
-    add_products<32, false, kStrips>(numbers + stretch * length * w.bytes_of_row(), bytes_of_strip, nullptr,
-                                     0, x, of.turned_x == 0 ? 1 : of.turned_x, length, 1, tile);
+    add_products<32, false, kStrips, kWidth>(numbers + stretch * length * w.bytes_of_row(), bytes_of_strip,
+                                             nullptr, 0, x, of.turned_x == 0 ? 1 : of.turned_x, length, 1,
+                                             tile);
   }
 }
 
@@ -256,14 +266,39 @@ void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperand
     for (int s = 0; s < kStrips; ++s) {
       const std::int64_t column = (strip + s) * kStrip;
       const std::int64_t count = std::min(kStrip, w.columns - column);
-      ending.store(tile[r] + s * kParts, row + r, column, count);
+      ending.store<kParts>(tile[r] + s * kParts, row + r, column, count);
     }
+  }
+}
+
+// More rows than have their sums of a whole strip in registers go over one half of the strip, then over the
+// other, so that all weights are read once.
+template <int kRows>
+void multiply_halves(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row) {
+  constexpr int kHalf = kParts / 2;
+  const Ending ending(of);
+  for (int half = 0; half < 2; ++half) {
+    const std::int64_t column = strip * kStrip + half * kHalf * kLanes;
+    const std::int64_t count = std::min<std::int64_t>(kHalf * kLanes, w.columns - column);
+    if (count <= 0) return;
+    const auto* numbers = static_cast<const std::uint8_t*>(w.numbers.raw()) +
+                          strip * w.inner * w.bytes_of_row() + half * kHalf * kLanes * sizeof(float);
+    Tile<kRows, 1, kHalf> tile;
+    clear(tile);
+    add_floats<1, kHalf>(w, numbers, of, row, tile);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) ending.store<kHalf>(tile[r], row + r, column, count);
   }
 }
 
 template <int kBits, int kRows>
 void multiply_row_tile(const StripWeights& w, const StripRange& range, const StripOperands& of,
                        std::int64_t row) {
+  if constexpr (kRows > kMostStripRows) {
+    for (std::int64_t strip = range.begin; strip < range.end; ++strip)
+      multiply_halves<kRows>(w, strip, of, row);
+    return;
+  }
   constexpr int kStrips = strips_at_once(kRows);
   std::int64_t strip = range.begin;
   for (; strip + kStrips <= range.end; strip += kStrips)
@@ -274,9 +309,9 @@ void multiply_row_tile(const StripWeights& w, const StripRange& range, const Str
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
 template <int kBits>
 void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of) {
-  const EvenTiles tiles{.things = of.rows, .at_once = kTileRows};
+  const EvenTiles tiles{.things = of.rows, .at_once = kTileRows<kBits>};
   for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
-    with_constant<kTileRows>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
+    with_constant<kTileRows<kBits>>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
       multiply_row_tile<kBits, kRows>(w, range, of, tiles.first(tile));
     });
   }
@@ -376,7 +411,7 @@ void multiply_strips(const StripWeights& weights, const StripOperands& operands,
   if (operands.rows == 0) return;
   const std::int64_t cost = operands.rows * weights.inner * kStrip;
   const std::int64_t at_once =
-      strips_at_once(static_cast<int>(std::min<std::int64_t>(operands.rows, kTileRows)));
+      strips_at_once(static_cast<int>(std::min<std::int64_t>(operands.rows, kMostStripRows)));
   parallel_ranges(weights.strips(), cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; i += at_once) {
       const std::int64_t count = std::min(at_once, end - i);
