@@ -1,5 +1,5 @@
 // A strip is multiplied with up to six rows of x at a time, whose sums stay in registers while the strip goes
-// by once; with AVX-512 each half of a strip of floats is with up to twelve. One row is multiplied with
+// by once; with AVX-512 each half of a strip of floats is with seven or eight. One row is multiplied with
 // several strips where a strip has not enough sums to hide how long an addition takes. Weights of few bits
 // become floats in registers too, and their scales are applied to the sums of a group.
 #include "executor/kernels/tools/strip_products.h"

@@ -22,7 +22,7 @@ constexpr bool kLibraryPacksProducts = false;
 /// Up to so many rows go over a strip once, and such a product is no slower than one of oneDNN's.
 inline constexpr std::int64_t kMostStripRows = 6;
 /// Up to so many go over floats once: with AVX-512 halves of a strip have room for their sums.
-inline constexpr std::int64_t kMostFloatRows = kLibraryPacksProducts ? 2 * kMostStripRows : kMostStripRows;
+inline constexpr std::int64_t kMostFloatRows = kLibraryPacksProducts ? 8 : kMostStripRows;
 
 /// Strips that hold so many columns, the last of which may be filled up.
 inline constexpr std::int64_t strip_count(std::int64_t columns) { return (columns + kStrip - 1) / kStrip; }
