@@ -1,13 +1,13 @@
 // Convolutions with vectors along the rows of images.
 // A vector holds eight results of one row and channel, a register one or two such. A tile keeps up to twenty
 // registers, those of some channels at some places, and adds to each, channel of X by channel of X and tap by
-// tap, a weight times as many numbers of X, eight of which lie beside each other. So lanes are lost only at the end of a row, and
-// there not by masks: the last vector of a row begins so far before its end that it is full, and computes
-// some results twice, each the same way. The gradient of the weights keeps a register of sums for each of some
-// channels and of some taps in one row of the window, which eight places of each row add to; lanes that an
-// earlier vector has counted are zeroed. X is copied where it has padding, so that no place asks where it is.
-// Of a transposed convolution whose strides are 1 the window is mirrored; it is a convolution then. A group
-// is an image of its own with weights of its own.
+// tap, a weight times as many numbers of X, eight of which lie beside each other. So lanes are lost only at
+// the end of a row, and there not by masks: the last vector of a row begins so far before its end that it is
+// full, and computes some results twice, each the same way. The gradient of the weights keeps a register of
+// sums for each of some channels and of some taps in one row of the window, which vectors of each row add to;
+// lanes that an earlier vector has counted are zeroed. X is copied where it has padding, so that no place
+// asks where it is. Of a transposed convolution whose strides are 1 the window is mirrored; it is a
+// convolution then. A group is an image of its own with weights of its own.
 #include "executor/kernels/conv_rows.h"
 
 #include <algorithm>
@@ -238,41 +238,59 @@ RowConv plan_rows(const ConvShape& shape) {
   return conv;
 }
 
-// Places that are seen at once: lanes that an earlier place has counted, or that stand for none, are left
-// out.
+// Places that are seen at once.
 struct GradientStep {
   std::array<RowPlace, kPlacesOfRegister> places = {};  ///< in the gradient of Y, and in X
-  RegisterMask counted = {};
-  bool counts_all = true;
+  std::size_t mask = 0;
 };
 
-// Those of an image.
-std::vector<GradientStep> steps_of(const RowInput& x) {
-  std::vector<GradientStep> steps;
-  int place = 0;
-  for (std::int64_t row = 0; row < x.height.output; ++row) {
-    for (std::int64_t column = 0; column < x.width.output; column += kRowLanes) {
-      if (place % kPlacesOfRegister == 0) steps.emplace_back();
-      const int part = place++ % kPlacesOfRegister;
-      const std::int64_t begin = std::min(column, x.width.output - kRowLanes);
-      steps.back().places[part] = {.to = row * x.width.output + begin,
-                                   .from = row * x.height.stride * x.row() + begin};
+// Those of an image, and the masks that they have: 0 is of all lanes, others leave out those that an earlier
+// place has counted, or that stand for none.
+struct GradientSteps {
+  explicit GradientSteps(const RowInput& x);
+
+  std::vector<GradientStep> steps = {};
+  std::vector<RegisterMask> masks = {~RegisterMask{}};
+
+ private:
+  std::size_t number_of(RegisterMask mask);
+};
+
+GradientSteps::GradientSteps(const RowInput& x) {
+  const std::int64_t width = x.width.output;
+  const std::int64_t in_row = (width + kRowLanes - 1) / kRowLanes;
+  const std::int64_t count = x.height.output * in_row;
+  for (std::int64_t first = 0; first < count; first += kPlacesOfRegister) {
+    GradientStep step;
+    RegisterMask counted{};
+    for (std::int64_t part = 0; part < kPlacesOfRegister && first + part < count; ++part) {
+      const std::int64_t row = (first + part) / in_row;
+      const std::int64_t column = (first + part) % in_row * kRowLanes;
+      const std::int64_t begin = std::min(column, width - kRowLanes);
+      step.places[part] = {.to = row * width + begin, .from = row * x.height.stride * x.row() + begin};
       for (std::int64_t lane = column - begin; lane < kRowLanes; ++lane)
-        steps.back().counted[part * kRowLanes + lane] = -1;
+        counted[part * kRowLanes + lane] = -1;
     }
+    step.mask = number_of(counted);
+    steps.push_back(step);
   }
-  for (GradientStep& step : steps) {
-    for (std::int64_t lane = 0; lane < kPlacesOfRegister * kRowLanes; ++lane)
-      step.counts_all = step.counts_all && step.counted[lane] != 0;
+}
+
+std::size_t GradientSteps::number_of(RegisterMask mask) {
+  const auto is_same = [&](const RegisterMask& one) { return std::memcmp(&one, &mask, sizeof mask) == 0; };
+  const auto found = std::ranges::find_if(masks, is_same);
+  if (found == masks.end()) {
+    masks.push_back(mask);
+    return masks.size() - 1;
   }
-  return steps;
+  return static_cast<std::size_t>(found - masks.begin());
 }
 
 // Sums for some channels of Y and some taps of one row of the window.
 struct RowGradient {
   RowInput x;
   std::int64_t out_channels = 1;
-  std::vector<GradientStep> steps = steps_of(x);
+  GradientSteps of_image = GradientSteps(x);
 
   std::int64_t out_size() const { return x.height.output * x.width.output; }
   EvenTiles tiles() const {
@@ -296,7 +314,7 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
   for (std::int64_t image = 0; image < op.x.images; ++image) {
     const float* x = data.x + image * op.x.groups * op.x.channels * op.x.channel();
     const float* flow = data.flow + image * op.x.groups * op.out_channels * channel;
-    for (const GradientStep& step : op.steps) {
+    for (const GradientStep& step : op.of_image.steps) {
       const float* seen_at[kPlacesOfRegister];
       const float* flows_at[kPlacesOfRegister];
       for (int p = 0; p < kPlacesOfRegister; ++p) {
@@ -309,7 +327,7 @@ void sum_taps(const RowGradient& op, const GradientData& data) {
 #pragma GCC unroll 8
       for (int c = 0; c < kChannels; ++c) {
         RowRegister flowing = load_places(flows_at, c * channel);
-        if (!step.counts_all) flowing = only(step.counted, flowing);
+        if (step.mask != 0) flowing = only(op.of_image.masks[step.mask], flowing);
 #pragma GCC unroll 8
         for (int t = 0; t < kTaps; ++t) sums[c][t] += flowing * seen[t];
       }
