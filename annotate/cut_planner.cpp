@@ -11,6 +11,7 @@
 #include "annotate/annotations.h"
 #include "annotate/cut_cost.h"
 #include "ir/accumulated_values.h"
+#include "ir/ops/block_rounding.h"
 #include "ir/ops/loops.h"
 #include "ir/passes/make_training.h"
 #include "ir/random_draws.h"
@@ -46,7 +47,7 @@ ir::IdMap<ValueId, bool> weights_moved(const ir::Training& training) {
   ir::IdMap<ValueId, bool> found(std::ssize(training.graph.values), false);
   for (ValueId weight : weights_of(training)) found[weight] = true;
   for (const Op& op : training.graph.ops) {
-    const bool moves = changes_form(op) || op.is("RoundToBlocks", "podium");
+    const bool moves = changes_form(op) || rounds_to_blocks(op);
     if (moves && context_of(op) == Context::MicroBatch && found[op.inputs[0]]) found[op.outputs[0]] = true;
   }
   return found;

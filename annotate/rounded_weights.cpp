@@ -3,6 +3,8 @@
 #include <set>
 #include <vector>
 
+#include "ir/ops/block_rounding.h"
+
 namespace podium::annotate {
 
 void say_of_rounded_weights(ir::Training& training, ShardingPlan& plan) {
@@ -18,7 +20,7 @@ void say_of_rounded_weights(ir::Training& training, ShardingPlan& plan) {
       const ir::ValueId operand = graph[id].inputs[of.place];
       if (!operand.valid() || !makers[operand].valid()) continue;
       ir::Op& maker = graph[makers[operand]];
-      if (!maker.is("RoundToBlocks", "podium") || !weights.contains(maker.inputs[0])) continue;
+      if (!rounds_to_blocks(maker) || !weights.contains(maker.inputs[0])) continue;
       if (ir::find_attribute(maker, kShardingPlace) != nullptr) continue;
       ir::set_attribute(maker, kShardingPlace, std::ssize(plan.ops));
       plan.ops.push_back({{Side::Input, 0, of.spec}, {Side::Output, 0, of.spec}});

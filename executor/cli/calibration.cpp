@@ -7,7 +7,7 @@
 //   convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels and, for
 //                    Winograd's way, of 3 x 3, by the rate of products
 //   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
-//                    comes at twice that or more is in the cache. Then one row by weights that no cache
+//                    comes at 1.7 times that or more is in the cache. Then one row by weights that no cache
 //                    holds, which are only read
 //   bytes            a product of them, without what its results take
 //   vectors          GELU of rows that the cache holds

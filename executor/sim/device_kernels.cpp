@@ -472,12 +472,9 @@ bool KernelCosts::is_read_as_it_lies(const Op& op) const {
   return makes_whole_numbers(graph_, op) && for_byte_products_.contains(op.outputs[0]);
 }
 
-// A runtime that fuses has room behind keys and values for those to come.
 bool KernelCosts::appends(const Op& op) const {
-  if (device_.synchronous || device_.kind == device::ProcessorKind::Cpu ||
-      device_.fusion != device::Fusion::All)
-    return false;
-  if (!op.is("Concat") || !inputs_.contains(op.inputs[0]) || readers_.at(op.inputs[0]) > 1) return false;
+  if (!appends_in_place(device_) || !op.is("Concat")) return false;
+  if (!inputs_.contains(op.inputs[0]) || readers_.at(op.inputs[0]) > 1) return false;
   return is_known(graph_[op.inputs[0]].type) && is_known(graph_[op.outputs[0]].type) &&
          bytes_of(graph_, op.inputs[0]) > bytes_of(graph_, op.outputs[0]) / 2;
 }

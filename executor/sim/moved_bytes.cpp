@@ -12,6 +12,7 @@
 
 #include "executor/sim/op_cost.h"
 #include "ir/element.h"
+#include "ir/ops/block_rounding.h"
 
 namespace podium::sim {
 namespace {
@@ -24,8 +25,6 @@ using executor::Slot;
 using executor::Step;
 using ir::Op;
 using ir::ValueId;
-
-bool rounds(const Op& op) { return op.is("RoundToBlocks", "podium"); }
 
 bool only_moves(const Op& op) {
   return changes_form(op) || op.is("Slice") || op.is("Split") || op.is("Concat");
@@ -47,7 +46,7 @@ std::vector<Sources> sources_of_results(const Block& block) {
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) narrow[graph.inputs[i]] = {i};
   for (const Op& op : graph.ops) {
     std::vector<std::size_t> from;
-    if (!rounds(op)) {
+    if (!rounds_to_blocks(op)) {
       if (!only_moves(op)) continue;
       const std::vector<ValueId> moved = moved_by(op);
       if (!std::ranges::all_of(moved, [&](ValueId id) { return narrow.contains(id); })) continue;
@@ -130,8 +129,9 @@ class Finder {
 };
 
 bool has_rounding(const Program& program) {
-  return std::ranges::any_of(program.blocks,
-                             [](const Block& block) { return std::ranges::any_of(block.graph.ops, rounds); });
+  return std::ranges::any_of(program.blocks, [](const Block& block) {
+    return std::ranges::any_of(block.graph.ops, ir::rounds_to_blocks);
+  });
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "ir/error.h"
 #include "ir/late_tensor.h"
 #include "ir/ops/attention.h"
+#include "ir/ops/block_rounding.h"
 #include "ir/ops/conv_algorithm.h"
 #include "ir/passes/round_operands.h"
 #include "ir/work.h"
@@ -343,7 +344,7 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
 double kept_bytes(const TypedOp& op, const Device& device) {
   using In = ir::AttentionInput;
   using Out = ir::AttentionOutput;
-  if (device.fusion != device::Fusion::All || !op.op.is("Attention")) return 0;
+  if (!appends_in_place(device) || !op.op.is("Attention")) return 0;
   double bytes = 0;
   for (const auto& [past, present] :
        {std::pair(In::kPastKey, Out::kPresentKey), {In::kPastValue, Out::kPresentValue}}) {
@@ -470,7 +471,7 @@ OpCost plain_cost(const TypedOp& op, const Device& device, int tiles) {
   if (counted.flop == 0 && !stays) return moving_cost(op, counted.bytes, device, tiles);
   VectorWork work{.bytes = counted.bytes, .flop = counted.flop, .element_bytes = element_bytes(op)};
   // Numbers are stored as they are rounded to.
-  if (op.op.is("RoundToBlocks", "podium") && is_faster_at_8_bits(device))
+  if (rounds_to_blocks(op.op) && is_faster_at_8_bits(device))
     work.bytes -= bytes_of(op.output(0)) - static_cast<double>(op.output(0).element_count());
   const bool has_rank = !op.input_types.empty() && op.input(0).is_tensor() && op.input(0).has_rank;
   if (has_rank && !device.synchronous) work.bytes += (operand_reads(op, device) - 1) * bytes_of(op.input(0));
@@ -553,6 +554,10 @@ OpCost operator*(OpCost cost, double times) {
 
 bool is_faster_at_8_bits(const Device& device) {
   return !is_host(device) && device.matrix.quarter > device.matrix.half_half;
+}
+
+bool appends_in_place(const Device& device) {
+  return !device.synchronous && !is_host(device) && device.fusion == device::Fusion::All;
 }
 
 bool multiplies_bytes(const ir::Op& op, const Device& device) {

@@ -36,6 +36,10 @@ double attention_cycles(double flop, double positions, double width, const devic
 /// This machine's engine multiplies them as floats.
 bool is_faster_at_8_bits(const device::Device& device);
 
+/// Whether a runtime of the device has room behind tensors that it puts others behind, as keys and values
+/// behind those of the past: over shared memory, where all is fused, but not this machine's engine.
+bool appends_in_place(const device::Device& device);
+
 /// Whether a product of whole numbers (ir::kMultipliesBytes) runs as one of bytes: over shared memory, on
 /// units that are faster at it.
 bool multiplies_bytes(const ir::Op& op, const device::Device& device);

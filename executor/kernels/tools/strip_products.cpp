@@ -248,14 +248,16 @@ template <int kBits, int kStrips, int kRows>
   }
 }
 
-template <int kBits, int kRows, int kStrips>
-void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row) {
+// Of strips of floats it may be some parts of one alone, from `first_part` on.
+template <int kBits, int kRows, int kStrips, int kWidth = kParts>
+void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row,
+                   std::int64_t first_part = 0) {
   const auto* numbers =
       static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
-  Tile<kRows, kStrips> tile;
+  Tile<kRows, kStrips, kWidth> tile;
   clear(tile);
   if constexpr (kBits == 32) {
-    add_floats<kStrips>(w, numbers, of, row, tile);
+    add_floats<kStrips, kWidth>(w, numbers + first_part * sizeof(FloatLanes), of, row, tile);
   } else {
     add_groups<kBits, kStrips>(w, strip, numbers, of, row, tile);
   }
@@ -264,46 +266,32 @@ void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperand
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int s = 0; s < kStrips; ++s) {
-      const std::int64_t column = (strip + s) * kStrip;
-      const std::int64_t count = std::min(kStrip, w.columns - column);
-      ending.store<kParts>(tile[r] + s * kParts, row + r, column, count);
+      const std::int64_t column = (strip + s) * kStrip + first_part * kLanes;
+      const std::int64_t count = std::min(kWidth * kLanes, w.columns - column);
+      ending.store<kWidth>(tile[r] + s * kWidth, row + r, column, count);
     }
   }
 }
 
 // More rows than have their sums of a whole strip in registers go over one half of the strip, then over the
 // other, so that all weights are read once.
-template <int kRows>
-void multiply_halves(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row) {
-  constexpr int kHalf = kParts / 2;
-  const Ending ending(of);
-  for (int half = 0; half < 2; ++half) {
-    const std::int64_t column = strip * kStrip + half * kHalf * kLanes;
-    const std::int64_t count = std::min<std::int64_t>(kHalf * kLanes, w.columns - column);
-    if (count <= 0) return;
-    const auto* numbers = static_cast<const std::uint8_t*>(w.numbers.raw()) +
-                          strip * w.inner * w.bytes_of_row() + half * kHalf * kLanes * sizeof(float);
-    Tile<kRows, 1, kHalf> tile;
-    clear(tile);
-    add_floats<1, kHalf>(w, numbers, of, row, tile);
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) ending.store<kHalf>(tile[r], row + r, column, count);
-  }
-}
-
 template <int kBits, int kRows>
 void multiply_row_tile(const StripWeights& w, const StripRange& range, const StripOperands& of,
                        std::int64_t row) {
-  if constexpr (kRows > kMostStripRows) {
-    for (std::int64_t strip = range.begin; strip < range.end; ++strip)
-      multiply_halves<kRows>(w, strip, of, row);
-    return;
-  }
-  constexpr int kStrips = strips_at_once(kRows);
   std::int64_t strip = range.begin;
-  for (; strip + kStrips <= range.end; strip += kStrips)
-    multiply_tile<kBits, kRows, kStrips>(w, strip, of, row);
-  for (; strip < range.end; ++strip) multiply_tile<kBits, kRows, 1>(w, strip, of, row);
+  if constexpr (kRows > kMostStripRows) {
+    constexpr int kHalf = kParts / 2;
+    for (; strip < range.end; ++strip) {
+      multiply_tile<kBits, kRows, 1, kHalf>(w, strip, of, row);
+      if (strip * kStrip + kHalf * kLanes < w.columns)
+        multiply_tile<kBits, kRows, 1, kHalf>(w, strip, of, row, kHalf);
+    }
+  } else {
+    constexpr int kStrips = strips_at_once(kRows);
+    for (; strip + kStrips <= range.end; strip += kStrips)
+      multiply_tile<kBits, kRows, kStrips>(w, strip, of, row);
+    for (; strip < range.end; ++strip) multiply_tile<kBits, kRows, 1>(w, strip, of, row);
+  }
 }
 
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.

@@ -25,6 +25,10 @@ Device with_fusion(const char* preset, Fusion fusion) {
 const std::string kChain =
     "g (float[4096, 4096] x, float[1] s) => (float[4096, 4096] y) { a = Exp(x) b = Mul(a, s) y = Add(b, x) }";
 
+const std::string kAttention = R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
+      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
+    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })";
+
 double seconds(const ir::Graph& graph, const Device& device) {
   const KernelCosts price(graph, device, device.tiles);
   double sum = 0;
@@ -315,10 +319,7 @@ TEST(DeviceKernels, OfARowsGradientReadALongRowTwice) {
 // Grouped heads make scores of five dimensions, which are the same scores in four.
 TEST(DeviceKernels, KeepScoresInsideWhateverHeadsAreCountedIn) {
   const Device device = with_fusion("a100-80", Fusion::All);
-  const double plain = seconds(testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
-      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
-    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })"),
-                               device);
+  const double plain = seconds(testing::graph_of(kAttention), device);
   const double grouped = seconds(testing::graph_of(R"(g (float16[8, 4, 4, 2048, 64] q,
       float16[8, 4, 1, 64, 2048] k, float16[8, 4, 1, 2048, 64] v) => (float16[8, 4, 4, 2048, 64] y)
       <int64[4] four = {8, 16, 2048, 2048}, int64[5] five = {8, 4, 4, 2048, 2048}> {
@@ -356,9 +357,7 @@ TEST(DeviceKernels, RunAtOneTime) {
 }
 
 TEST(DeviceKernels, KeepScoresInsideWhereTheCompilerFusesNothingElse) {
-  const ir::Graph graph = testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
-      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
-    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })");
+  const ir::Graph graph = testing::graph_of(kAttention);
   Device apart = with_fusion("a100-80", Fusion::Nodes);
   const double in_one = seconds(graph, apart);
   apart.attention_share = 0;
@@ -366,9 +365,7 @@ TEST(DeviceKernels, KeepScoresInsideWhereTheCompilerFusesNothingElse) {
 }
 
 TEST(DeviceKernels, KeepTheScoresOfAttentionInside) {
-  const ir::Graph graph = testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
-      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
-    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })");
+  const ir::Graph graph = testing::graph_of(kAttention);
   Device fused = with_fusion("a100-80", Fusion::All);
   Device apart = fused;
   apart.attention_share = 0;
@@ -379,10 +376,7 @@ TEST(DeviceKernels, KeepTheScoresOfAttentionInside) {
 
 TEST(DeviceKernels, OfAttentionReadAndWriteInAnyOrderAndWidth) {
   const Device device = with_fusion("a100-80", Fusion::Nodes);
-  const double plain = seconds(testing::graph_of(R"(g (float16[8, 16, 2048, 64] q, float16[8, 16, 64, 2048] k,
-      float16[8, 16, 2048, 64] v) => (float16[8, 16, 2048, 64] y) {
-    s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) })"),
-                               device);
+  const double plain = seconds(testing::graph_of(kAttention), device);
   const double turned = seconds(testing::graph_of(R"(g (float16[8, 2048, 16, 64] x, float[8, 16, 64, 2048] k,
       float[8, 16, 2048, 64] v) => (float16[8, 2048, 16, 64] z) {
     w = Cast<to = 1>(x) q = Transpose<perm = [0, 2, 1, 3]>(w) s = MatMul(q, k) p = Softmax(s)

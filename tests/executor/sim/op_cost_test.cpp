@@ -311,7 +311,6 @@ TEST(OpCost, OfALongProductIsItsShareOfThePeak) {
   EXPECT_LT(product.seconds, 1.05 * product.ideal_seconds / gpu.matrix_share);
 }
 
-// Causal attention computes half as much.
 // Keys and values of the past are read; those that are new are written behind them.
 TEST(OpCost, OfAttentionWithAPastWritesWhatIsNewWhereKernelsAreFused) {
   const ir::Graph graph = testing::graph_of(
@@ -326,6 +325,7 @@ TEST(OpCost, OfAttentionWithAPastWritesWhatIsNewWhereKernelsAreFused) {
   EXPECT_NEAR(op_cost(op, device, device.tiles).seconds, 2 * appended, 0.05 * appended);
 }
 
+// Causal attention computes half as much.
 TEST(OpCost, OfAttentionInOneKernelReadsNoScores) {
   const auto attention = [](const std::string& attributes) {
     return cost_of(
