@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <optional>
 
 #include "ir/copy_elements.h"
@@ -17,6 +16,7 @@
 namespace podium::annotate {
 namespace {
 
+using ir::append;
 using Ranges = std::vector<IndexRange>;
 
 /// A factor of an axis whose size is known.
@@ -95,101 +95,6 @@ std::vector<CutAxis> cut_axes(const ir::ShardingSpec& spec, std::span<const std:
   return cuts;
 }
 
-// Calls `visit` with where each run along the last axis of a box begins in the whole tensor, in elements, and
-// how many elements it has.
-template <class Visit>
-void for_each_run(std::span<const std::int64_t> dims, const Box& box, const Visit& visit) {
-  const auto walk = [&](auto&& self, std::size_t axis, std::int64_t offset) -> void {
-    if (axis == box.size()) return visit(offset, std::int64_t{1});
-    for (const IndexRange& range : box[axis]) {
-      const std::int64_t first = offset * dims[axis] + range.begin;
-      const std::int64_t count = range.end - range.begin;
-      if (axis + 1 == box.size()) {
-        visit(first, count);
-      } else {
-        for (std::int64_t i = 0; i < count; ++i) self(self, axis + 1, first + i);
-      }
-    }
-  };
-  walk(walk, 0, 0);
-}
-
-bool contains(const Ranges& outer, const IndexRange& range) {
-  return std::ranges::any_of(
-      outer, [&](const IndexRange& one) { return one.begin <= range.begin && range.end <= one.end; });
-}
-
-std::int64_t common_indices(const Ranges& a, const Ranges& b) {
-  std::int64_t count = 0;
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    count += std::max<std::int64_t>(0, std::min(a[i].end, b[j].end) - std::max(a[i].begin, b[j].begin));
-    a[i].end < b[j].end ? ++i : ++j;
-  }
-  return count;
-}
-
-}  // namespace
-
-void append(Ranges& ranges, IndexRange more) {
-  if (more.begin == more.end) return;
-  if (!ranges.empty() && ranges.back().end == more.begin) {
-    ranges.back().end = more.end;
-  } else {
-    ranges.push_back(more);
-  }
-}
-
-std::int64_t length(const Ranges& ranges) {
-  return std::accumulate(ranges.begin(), ranges.end(), std::int64_t{0},
-                         [](std::int64_t sum, const IndexRange& one) { return sum + one.end - one.begin; });
-}
-
-Box whole_box(const ir::Dims& dims) {
-  Box box;
-  for (std::int64_t dim : dims) box.push_back({{0, dim}});
-  return box;
-}
-
-bool contains(const Box& outer, const Box& inner) {
-  for (std::size_t axis = 0; axis < outer.size(); ++axis) {
-    for (const IndexRange& range : inner[axis]) {
-      if (!contains(outer[axis], range)) return false;
-    }
-  }
-  return true;
-}
-
-std::int64_t common_elements(const Box& a, const Box& b) {
-  std::int64_t count = 1;
-  for (std::size_t axis = 0; axis < a.size(); ++axis) count *= common_indices(a[axis], b[axis]);
-  return count;
-}
-
-bool meet(const Box& a, const Box& b) { return common_elements(a, b) > 0; }
-
-Ranges places_in(const Ranges& outer, const Ranges& inner) {
-  Ranges places;
-  for (const IndexRange& range : inner) {
-    std::int64_t before = 0;
-    for (const IndexRange& own : outer) {
-      if (own.begin <= range.begin && range.end <= own.end) {
-        append(places, {before + range.begin - own.begin, before + range.end - own.begin});
-        break;
-      }
-      before += own.end - own.begin;
-    }
-  }
-  return places;
-}
-
-ir::Dims dims_of(const Box& box) {
-  ir::Dims dims;
-  for (const Ranges& ranges : box) dims.push_back(length(ranges));
-  return dims;
-}
-
-namespace {
-
 ir::Tensor cut_out_now(const ir::Tensor& whole, const Box& box) {
   ir::Tensor part(whole.type(), dims_of(box));
   if (part.size() == 0) return part;
@@ -255,30 +160,6 @@ std::vector<Shard> layout_of(const ir::ShardingSpec& spec, std::span<const std::
     }
   }
   return shards;
-}
-
-std::int64_t elements_of(const Box& box) {
-  std::int64_t elements = 1;
-  for (const Ranges& ranges : box) {
-    std::int64_t along = 0;
-    for (const IndexRange& range : ranges) along += range.end - range.begin;
-    elements *= along;
-  }
-  return elements;
-}
-
-std::string to_string(const Box& box, std::span<const std::int64_t> dims) {
-  std::vector<std::string> axes;
-  for (std::size_t axis = 0; axis < box.size(); ++axis) {
-    if (box[axis] == Ranges{{0, dims[axis]}}) {
-      axes.emplace_back(":");
-      continue;
-    }
-    std::vector<std::string> ranges;
-    for (const IndexRange& range : box[axis]) ranges.push_back(fmt::format("{}:{}", range.begin, range.end));
-    axes.push_back(ranges.empty() ? "none" : fmt::format("{}", fmt::join(ranges, "+")));
-  }
-  return fmt::format("[{}]", fmt::join(axes, ", "));
 }
 
 }  // namespace podium::annotate

@@ -89,13 +89,14 @@ struct Partitioned {
 /// in which devices meet (ir/ops/group_exchange.h) and, for what no such op serves, ops that cut, sum up in
 /// ascending order of devices, and join what other devices have: cut where the value is, added up and joined
 /// where it is read. Layouts follow from what nodes say, from the layouts of variables, which are those that
-/// the first reader wants, and of the largest operand, or of another one where that leaves no sum and moves less;
-/// what does not fit them is brought into form. An op that
-/// cannot be cut, such as one with bodies, runs whole on all devices; a random one on the first, and one with
-/// bodies where a size is unknown. Inputs are read whole, and outputs come from the first device of the group
-/// that makes them. A state lies as its weight does; one of a weight that all devices have, like its update,
-/// is on the first. Error for more ops than the plan allows, for types that are not static, for a spec that
-/// does not fit its tensor, and for parts of a tensor that no device has.
+/// the first reader wants, and of the largest operand, or of another one where that leaves no sum and moves
+/// less; what does not fit them is brought into form. An op that cannot be cut, such as one with bodies, runs
+/// whole on all devices; a random one on the first, and one with bodies where a size is unknown. Each device
+/// cuts what it needs out of the inputs, and the first device of the group that makes an output puts it
+/// together; lowering then lets these parts come from the host and go there by themselves. A state lies as
+/// its weight does; one of a weight that all devices have, like its update, is on the first. Error for more
+/// ops than the plan allows, for types that are not static, for a spec that does not fit its tensor, and for
+/// parts of a tensor that no device has.
 Partitioned partition(const ir::Training& whole, const ShardingPlan& plan);
 
 /// "all-reduce"

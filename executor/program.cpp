@@ -12,6 +12,7 @@
 #include <cmath>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "executor/slots.h"
 
@@ -51,11 +52,18 @@ struct PrintStep {
     return text;
   }
 
+  // Programs that are made by hand may be without the tensors of the host.
+  static std::string part(const std::vector<HostTensor>& tensors, int tensor, int part) {
+    if (std::cmp_greater_equal(tensor, tensors.size()) || tensors[tensor].parts.empty()) return "";
+    const HostTensor& whole = tensors[tensor];
+    return fmt::format(" {}{}", whole.name, to_string(whole.parts[part], whole.type.dims));
+  }
+
   std::string operator()(const LoadFromHost& step) const {
-    return fmt::format("load {} from host", slot(step.to));
+    return fmt::format("load {} from host{}", slot(step.to), part(program.inputs, step.input, step.part));
   }
   std::string operator()(const StoreToHost& step) const {
-    return fmt::format("store {} to host", slot(step.from));
+    return fmt::format("store {} to host{}", slot(step.from), part(program.outputs, step.output, step.part));
   }
   std::string operator()(const Compute& step) const {
     const Block& block = program[step.block];
@@ -167,8 +175,18 @@ class VerifyStep {
     }
     for (const Slot& slot : step.writes) beside(slot, block);
   }
-  void operator()(const LoadFromHost& step) const { IR_CHECK(at(step.to).memory != Memory::Streaming); }
-  void operator()(const StoreToHost& step) const { IR_CHECK(at(step.from).memory != Memory::Streaming); }
+  void operator()(const LoadFromHost& step) const { moves(program_.inputs, step.input, step.part, step.to); }
+  void operator()(const StoreToHost& step) const {
+    moves(program_.outputs, step.output, step.part, step.from);
+  }
+  void moves(const std::vector<HostTensor>& tensors, int tensor, int part, const Slot& slot) const {
+    IR_CHECK(at(slot).memory != Memory::Streaming);
+    // Programs that are made by hand may be without the tensors of the host.
+    if (std::cmp_greater_equal(tensor, tensors.size()) || tensors[tensor].parts.empty()) return;
+    const HostTensor& whole = tensors[tensor];
+    IR_CHECK(std::cmp_less(part, whole.parts.size()) && at(slot).type == moved_type(whole, part),
+             "{} is no part of '{}'", to_string(at(slot).type), whole.name);
+  }
   void operator()(const CopyBetweenProcessors& step) {
     for (const Transfer& one : step.transfers) {
       same_bytes(one);
@@ -290,6 +308,11 @@ ir::Type whole_type(const HostTensor& tensor) {
   const bool joins = tensor.slices > 1 && tensor.slice_axis != kAddedUp;
   if (joins) whole.dims[tensor.slice_axis] *= tensor.slices;
   return whole;
+}
+
+ir::Type moved_type(const HostTensor& tensor, int part) {
+  return tensor.parts.empty() ? tensor.type
+                              : ir::Type::tensor(tensor.type.element, dims_of(tensor.parts[part]));
 }
 
 ir::Type slot_type(const Buffer& buffer) {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/box.h"
 #include "ir/graph.h"
 #include "ir/placement.h"
 
@@ -106,17 +107,19 @@ struct Compute {
   std::string name = {};  ///< where the block runs under several; empty: the block's
 };
 
-/// Loads the next micro-batch of input number `input` of the model from the host.
+/// Loads the next micro-batch, or one part of it, of input number `input` of the model from the host.
 struct LoadFromHost {
   int input = 0;
   Slot to;
+  int part = 0;  ///< of HostTensor::parts, where there are any
 };
 
-/// Offers a micro-batch of output number `output` to the host. HostTensor::every decides which micro-batches
-/// move.
+/// Offers a micro-batch, or one part of it, of output number `output` to the host. HostTensor::every decides
+/// which micro-batches move.
 struct StoreToHost {
   Slot from;
   int output = 0;
+  int part = 0;  ///< of HostTensor::parts, where there are any
 };
 
 /// Moves data between processors, as one exchange of the transfers that act. No transfer reads what an
@@ -216,10 +219,19 @@ struct HostTensor {
   /// The leading dimensions of an output, before those of the type: what one replica stores in a run is
   /// [batches, accumulation, micro-batch...]. Empty: one tensor (Final, Sum).
   ir::Dims leading = {};
+  /// Each is loaded, or stored, by a step of its own in every micro-batch. Those of an output make up all of
+  /// it. Empty: a step moves all of it. Parts are of static tensors that move in one slice.
+  std::vector<ir::Box> parts = {};
 };
 
 /// The type of one micro-batch, with its slices put together.
 ir::Type whole_type(const HostTensor& tensor);
+/// The type of what one step moves.
+ir::Type moved_type(const HostTensor& tensor, int part);
+/// How many steps move something of each micro-batch, or slice.
+inline int count_moves(const HostTensor& tensor) {
+  return tensor.parts.empty() ? 1 : static_cast<int>(tensor.parts.size());
+}
 
 struct Program {
   std::vector<Buffer> buffers;

@@ -8,15 +8,15 @@
 #include <optional>
 #include <vector>
 
+#include "ir/box.h"
 #include "ir/graph.h"
-#include "ir/index_range.h"
 
 namespace podium::ir {
 
-/// The elements of a whole tensor that an op draws: by axis, the indices, in ascending ranges.
+/// The elements of a whole tensor that an op draws.
 struct DrawnBox {
   Dims whole;
-  std::vector<std::vector<IndexRange>> ranges;
+  Box ranges;
 
   bool operator==(const DrawnBox&) const = default;
 };

@@ -40,8 +40,8 @@ void append_shards(const importer::NodeSharding& node, const importer::ShardedTe
   }
   const auto& dims = type->second.dims;
   for (const annotate::Shard& shard : annotate::layout_of(tensor.spec, dims)) {
-    const auto elements = static_cast<double>(annotate::elements_of(shard.box));
-    rows.push_back({node.node, node.stage, tensor.name, shard.devices, annotate::to_string(shard.box, dims),
+    const auto elements = static_cast<double>(ir::elements_of(shard.box));
+    rows.push_back({node.node, node.stage, tensor.name, shard.devices, ir::to_string(shard.box, dims),
                     elements * static_cast<double>(storage_bytes(type->second.element))});
   }
 }
@@ -121,7 +121,8 @@ std::string table_of(const std::vector<ShardRow>& rows) {
                      row.bytes ? report::bytes(*row.bytes) : "?"});
   };
   for (auto first = rows.begin(); first != rows.end();) {
-    const auto end = std::find_if_not(first, rows.end(), [&](const ShardRow& row) { return are_alike(*first, row); });
+    const auto end =
+        std::find_if_not(first, rows.end(), [&](const ShardRow& row) { return are_alike(*first, row); });
     if (static_cast<std::size_t>(end - first) > kMostAlike) {
       const ShardRow& last = *(end - 1);
       add(*first, fmt::format("{} to {}", ranges_of(first->devices), ranges_of(last.devices)),

@@ -14,6 +14,7 @@
 #include "executor/lower/graph/give_outputs_an_op.h"
 #include "executor/lower/graph/give_updates_an_op.h"
 #include "executor/lower/graph/give_variables_their_updates.h"
+#include "executor/lower/graph/move_host_parts.h"
 #include "executor/lower/graph/recompute.h"
 #include "executor/lower/graph/reductions.h"
 #include "executor/lower/graph/shard_variables.h"
@@ -119,8 +120,10 @@ auto rewritten(ir::Training training, const ir::Placement& placement, const Stra
   // From here on every output of the graph is made by an op, which is there for it alone where others read
   // what the output becomes.
   slice_batch(placed, strategy);
+  move_host_parts(placed, strategy);
   recompute(placed, strategy);
-  // From here on the graph is for one slice of a micro-batch.
+  // From here on the graph is for one slice of a micro-batch, and inputs and outputs may be parts of those
+  // that the host knows.
   if (facts.copies == 2) copy_as_asked(placed, strategy);
   // From here on no forward op is added.
   if (facts.updates_in_stages && strategy.weight_stashing) stash_weights(placed, facts.stages);

@@ -191,11 +191,11 @@ struct RunStep {
   }
   void operator()(const executor::LoadFromHost& step) const {
     for (int replica = replicas.first; replica < replicas.end; ++replica)
-      fill(replica, 0, inputs.next(step.input, replica));
+      fill(replica, 0, inputs.next(step.input, step.part, replica));
   }
   void operator()(const executor::StoreToHost& step) const {
     for (int replica = replicas.first; replica < replicas.end; ++replica) {
-      outputs.offer(step.output, replica, read(replica, step.from));
+      outputs.offer(step.output, step.part, replica, read(replica, step.from));
     }
   }
   void operator()(const executor::CopyBetweenProcessors& step) const {

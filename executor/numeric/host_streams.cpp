@@ -2,13 +2,15 @@
 // slices. Where a piece lies in the host's array follows from chunk (micro-batch x replicas + replica) and
 // slice: `rows` runs of `row` elements, `stride` apart. A piece in one run is handed out as a view. An output
 // whose slices add up keeps its sum in the array; one of EveryN drops all groups of micro-batches but each
-// N-th.
+// N-th. A part is a box of a micro-batch: its runs are copied one after the other.
 #include "executor/numeric/host_streams.h"
 
+#include <algorithm>
 #include <array>
 
 #include "executor/kernels/tools/add_up.h"
 #include "executor/kernels/tools/strides.h"
+#include "ir/copy_elements.h"
 
 namespace podium::numeric {
 
@@ -21,11 +23,14 @@ using ir::Tensor;
 namespace {
 
 std::vector<std::vector<int>> counters(const std::vector<HostTensor>& tensors, int replicas) {
-  return {tensors.size(), std::vector<int>(replicas, 0)};
+  std::vector<std::vector<int>> counts;
+  for (const HostTensor& tensor : tensors)
+    counts.emplace_back(static_cast<std::size_t>(count_moves(tensor)) * replicas, 0);
+  return counts;
 }
 
 void reset(std::vector<std::vector<int>>& counts) {
-  for (std::vector<int>& of_replicas : counts) of_replicas.assign(of_replicas.size(), 0);
+  for (std::vector<int>& of_tensor : counts) std::ranges::fill(of_tensor, 0);
 }
 
 // Micro-batches in the host's array.
@@ -33,7 +38,9 @@ int chunks_of_input(const HostTensor& input, int replicas) {
   return input.micro_batches * (input.broadcast ? 1 : replicas);
 }
 
-bool comes_whole(const HostTensor& tensor, int chunks) { return chunks == 1 && tensor.slices == 1; }
+bool comes_whole(const HostTensor& tensor, int chunks) {
+  return chunks == 1 && tensor.slices == 1 && tensor.parts.empty();
+}
 
 // Where a slice lies in an array of micro-batches: `rows` pieces of `row` elements, `stride` elements apart.
 struct Piece {
@@ -99,9 +106,9 @@ void HostInputs::start(std::span<const Datum> given) {
   reset(loads_);
 }
 
-const Datum& HostInputs::next(int input, int replica) {
+const Datum& HostInputs::next(int input, int part, int replica) {
   const HostTensor& tensor = program_->inputs[input];
-  const int load = loads_[input][replica]++;
+  const int load = loads_[input][part * program_->replicas + replica]++;
   const int micro_batch = load / tensor.slices;
   IR_CHECK(micro_batch < tensor.micro_batches, "input {} is loaded more than {} times", tensor.name,
            tensor.micro_batches * tensor.slices);
@@ -109,6 +116,23 @@ const Datum& HostInputs::next(int input, int replica) {
   if (comes_whole(tensor, chunks_of_input(tensor, program_->replicas))) return given;
   const int chunk = tensor.broadcast ? micro_batch : micro_batch * program_->replicas + replica;
   if (!given.is_tensor()) return (*given.items)[chunk];
+  if (!tensor.parts.empty()) {
+    const ir::Type type = moved_type(tensor, part);
+    const std::int64_t first_of_chunk = chunk * tensor.type.element_count();
+    if (const auto run = ir::only_run(tensor.type.dims, tensor.parts[part])) {
+      void* there = const_cast<void*>(given.tensor.raw());
+      return next_ = Tensor::view(
+                 type.element, type.dims,
+                 static_cast<std::byte*>(kernels::element_at(there, type.element, first_of_chunk + *run)));
+    }
+    Tensor moved = pool_.take(type.element, type.dims);
+    std::int64_t at = 0;
+    ir::for_each_run(tensor.type.dims, tensor.parts[part], [&](std::int64_t first, std::int64_t count) {
+      ir::copy_elements(given.tensor, first_of_chunk + first, moved, at, count);
+      at += count;
+    });
+    return next_ = std::move(moved);
+  }
   const Piece piece = piece_of(tensor, tensor.type.dims, chunk, load % tensor.slices);
   const auto* data = static_cast<const std::byte*>(given.tensor.raw());
   const std::int64_t element = ir::storage_bytes(tensor.type.element);
@@ -135,32 +159,37 @@ void HostOutputs::start() {
   items_.assign(results_.size(), {});
 }
 
-void HostOutputs::offer(int output, int replica, const Datum& value) {
+void HostOutputs::offer(int output, int part, int replica, const Datum& value) {
   const HostTensor& tensor = program_->outputs[output];
-  const int store = stores_[output][replica]++;
+  const int store = stores_[output][part * program_->replicas + replica]++;
   const int micro_batch = store / tensor.slices;
   const int batch = micro_batch / tensor.group;
   if ((batch + 1) % tensor.every != 0) return;
   const int kept = tensor.micro_batches / tensor.every * program_->replicas;
   Datum& result = results_[output];
-  if (!comes_whole(tensor, kept)) {
-    if (!begun_[output]) begin(output, value);
-    const int place = batch / tensor.every * tensor.group + micro_batch % tensor.group;
-    put(output, place * program_->replicas + replica, store % tensor.slices, value);
-  } else {
+  if (comes_whole(tensor, kept)) {
     result = value;
+    return;
   }
+  const int place = batch / tensor.every * tensor.group + micro_batch % tensor.group;
+  const int chunk = place * program_->replicas + replica;
+  if (!tensor.parts.empty()) return put_part(output, part, chunk, value);
+  if (!begun_[output]) begin(output, value);
+  put(output, chunk, store % tensor.slices, value);
 }
 
 void HostOutputs::begin(int output, const Datum& first) {
   const HostTensor& tensor = program_->outputs[output];
+  if (first.is_tensor()) return begin(output, first.tensor.type(), first.tensor.dims());
   begun_[output] = true;
-  if (!first.is_tensor()) {
-    const int kept = tensor.micro_batches / tensor.every * program_->replicas;
-    items_[output].assign(kept, Datum());
-    dims_[output].clear();
-    return;
-  }
+  const int kept = tensor.micro_batches / tensor.every * program_->replicas;
+  items_[output].assign(kept, Datum());
+  dims_[output].clear();
+}
+
+void HostOutputs::begin(int output, ir::DataType type, const Dims& dims) {
+  const HostTensor& tensor = program_->outputs[output];
+  begun_[output] = true;
   Dims whole;
   for (std::int64_t dim : tensor.leading) {
     if (dim != 1) whole.push_back(dim);
@@ -169,12 +198,11 @@ void HostOutputs::begin(int output, const Datum& first) {
   IR_CHECK(ir::element_count(whole) == tensor.micro_batches / tensor.every * program_->replicas,
            "output {}: {} for {} micro-batches, one in {} kept", tensor.name, ir::to_string(whole),
            tensor.micro_batches, tensor.every);
-  const Dims& dims = first.tensor.dims();
   whole.insert(whole.end(), dims.begin(), dims.end());
   if (tensor.slices > 1 && !adds_up(tensor))
     whole[whole.size() - dims.size() + tensor.slice_axis] *= tensor.slices;
   results_[output] = {};  // so that its memory can be taken again
-  results_[output] = pool_.take(first.tensor.type(), whole);
+  results_[output] = pool_.take(type, whole);
   dims_[output] = dims;
 }
 
@@ -202,6 +230,18 @@ void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
   }
   const kernels::StridedCopy rows(result.type(), {{piece.rows, piece.row, piece.stride}, {piece.row, 1, 1}});
   rows.run(value.tensor.raw(), kernels::element_at(result.raw(), result.type(), piece.first));
+}
+
+void HostOutputs::put_part(int output, int part, int chunk, const Datum& value) {
+  const HostTensor& tensor = program_->outputs[output];
+  if (!begun_[output]) begin(output, tensor.type.element, tensor.type.dims);
+  Tensor& result = results_[output].tensor;
+  std::int64_t at = 0;
+  const std::int64_t first_of_chunk = chunk * tensor.type.element_count();
+  ir::for_each_run(tensor.type.dims, tensor.parts[part], [&](std::int64_t first, std::int64_t count) {
+    ir::copy_elements(value.tensor, at, result, first_of_chunk + first, count);
+    at += count;
+  });
 }
 
 std::span<const Datum> HostOutputs::results() const {

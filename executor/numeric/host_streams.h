@@ -1,5 +1,5 @@
-// Data from and to the host: the host's arrays hold all micro-batches; a step takes or gives one micro-batch
-// or slice.
+// Data from and to the host: the host's arrays hold all micro-batches; a step takes or gives one micro-batch,
+// slice or part.
 #pragma once
 
 #include <span>
@@ -21,14 +21,14 @@ class HostInputs {
 
   /// Called before a run. Error for a number or type of elements that does not fit; `given` outlives the run.
   void start(std::span<const ir::Datum> given);
-  /// The data of the replica's next load, valid until the next call: a part of the array where the data are
-  /// contiguous there.
-  const ir::Datum& next(int input, int replica);
+  /// The data of the replica's next load of a part (HostTensor::parts, or 0), valid until the next call: a
+  /// view of the array where the data are contiguous there.
+  const ir::Datum& next(int input, int part, int replica);
 
  private:
   const executor::Program* program_;
   std::span<const ir::Datum> given_;
-  std::vector<std::vector<int>> loads_;  // per input and replica: loads so far in this run
+  std::vector<std::vector<int>> loads_;  // per input, for each part and replica: loads so far in this run
   ir::Datum next_;
   MemoryPool pool_;
 };
@@ -41,18 +41,21 @@ class HostOutputs {
 
   /// Called before a run.
   void start();
-  /// Takes the replica's next store. Error when the shapes of micro-batches differ.
-  void offer(int output, int replica, const ir::Datum& value);
+  /// Takes the replica's next store of a part (HostTensor::parts, or 0). Error when the shapes of
+  /// micro-batches differ.
+  void offer(int output, int part, int replica, const ir::Datum& value);
   /// The arrays of all outputs, once the run has ended. InternalError when micro-batches are missing.
   std::span<const ir::Datum> results() const;
 
  private:
   void begin(int output, const ir::Datum& first);
+  void begin(int output, ir::DataType type, const ir::Dims& dims);
   void put(int output, int chunk, int slice, const ir::Datum& value);
+  void put_part(int output, int part, int chunk, const ir::Datum& value);
 
   const executor::Program* program_;
-  std::vector<std::vector<int>> stores_;  // per output and replica: stores offered so far in this run
-  std::vector<ir::Dims> dims_;            // per output: of one store
+  std::vector<std::vector<int>> stores_;  // per output, for each part and replica: stores so far in this run
+  std::vector<ir::Dims> dims_;            // per output: of one slice
   std::vector<bool> begun_;               // per output: it has an array and dims_
   std::vector<ir::Datum> results_;
   std::vector<std::vector<ir::Datum>> items_;  // per output: micro-batches that are no tensors

@@ -70,10 +70,10 @@ class Waves {
     for (const Slot& slot : node.step->frees) writes.push_back(key(slot));
     if (computes) writes.push_back(key(Kind::Block, block_of(node).number()));
     if (const auto* load = std::get_if<executor::LoadFromHost>(&node.step->action)) {
-      writes.push_back(key(Kind::Input, load->input));
+      writes.push_back({Kind::Input, load->input, load->part});
     }
     if (const auto* store = std::get_if<executor::StoreToHost>(&node.step->action)) {
-      writes.push_back(key(Kind::Output, store->output));
+      writes.push_back({Kind::Output, store->output, store->part});
     }
     std::size_t wave = 0;
     for (const Key& one : reads) wave = std::max(wave, after_[one].writes);

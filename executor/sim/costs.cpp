@@ -51,22 +51,25 @@ class HostBytesCounter {
     for (const executor::Step& step : steps) {
       if (const auto* repeat = std::get_if<executor::Repeat>(&step.action)) walk(repeat->body);
       if (const auto* load = std::get_if<executor::LoadFromHost>(&step.action))
-        add(counted.loaded, loads_, program_.inputs[load->input], load->to);
+        add(counted.loaded, loads_, {program_.inputs[load->input], load->part}, load->to);
       if (const auto* store = std::get_if<executor::StoreToHost>(&step.action))
-        add(counted.stored, stores_, program_.outputs[store->output], store->from);
+        add(counted.stored, stores_, {program_.outputs[store->output], store->part}, store->from);
     }
   }
 
   HostBytes counted;
 
  private:
-  using Streams = std::set<std::pair<int, const executor::HostTensor*>>;  // of a processor
+  struct Stream {
+    const executor::HostTensor& tensor;
+    int part;
+  };
+  using Streams = std::set<std::tuple<int, const executor::HostTensor*, int>>;  // of a processor, of a part
 
-  void add(std::vector<double>& sums, Streams& streams, const executor::HostTensor& stream,
-           const Slot& slot) {
+  void add(std::vector<double>& sums, Streams& streams, const Stream& stream, const Slot& slot) {
     const int processor = program_[slot.buffer].processor;
-    if (streams.emplace(processor, &stream).second)
-      sums[processor] += streams_.depth_of(stream.name) * slot_bytes_[slot.buffer];
+    if (streams.emplace(processor, &stream.tensor, stream.part).second)
+      sums[processor] += streams_.depth_of(stream.tensor.name) * slot_bytes_[slot.buffer];
   }
 
   const Program& program_;

@@ -81,7 +81,9 @@ class TaskMaker {
     if (!costs.synchronous) join_groups(program.steps);
     for (const executor::HostTensor& output : program.outputs) {
       const std::int64_t group = output.group * output.slices;
-      made.outputs.push_back({(output.every - 1) * group, output.every * group});
+      first_move_.push_back(static_cast<int>(made.outputs.size()));
+      made.outputs.resize(made.outputs.size() + count_moves(output),
+                          {(output.every - 1) * group, output.every * group});
     }
   }
 
@@ -343,16 +345,16 @@ class TaskMaker {
   void fill(Task& task, const executor::LoadFromHost& step) {
     task.activity = Activity::HostLoad;
     lanes_ = {lane(step.to)};
-    task.sent = ir::packed_bytes(program_.inputs[step.input].type);
+    task.sent = ir::packed_bytes(moved_type(program_.inputs[step.input], step.part));
     task.received = bytes(step.to);
     hold_pattern(task);
   }
   void fill(Task& task, const executor::StoreToHost& step) {
     task.activity = Activity::HostStore;
     lanes_ = {lane(step.from)};
-    task.output = step.output;
+    task.output = first_move_[step.output] + step.part;
     task.sent = bytes(step.from);
-    task.received = ir::packed_bytes(program_.outputs[step.output].type);
+    task.received = ir::packed_bytes(moved_type(program_.outputs[step.output], step.part));
     hold_pattern(task);
   }
   void fill(Task& task, const executor::CopyBetweenProcessors& step) {
@@ -512,6 +514,7 @@ class TaskMaker {
   std::set<const Step*> gathers_first_;
   ir::DisjointSets groups_;  ///< of processors
   int first_gather_slot_ = 0;
+  std::vector<int> first_move_;  ///< of an output, among Tasks::outputs
   ir::IdMap<BufferId, int> first_slot_;
   ir::IdMap<executor::BufferId, std::int64_t> slot_bytes_;
   std::unordered_map<LinkId, int, HashLink> link_numbers_;

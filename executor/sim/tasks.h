@@ -73,7 +73,7 @@ struct Task {
   std::span<const SlotUse> writes = {};
   std::span<const LinkHold> links = {};
   std::span<const executor::Transfer> transfers = {};  ///< of an exchange
-  int output = -1;  ///< output of the Program that the task offers to the host
+  int output = -1;  ///< place in Tasks::outputs of what the task offers to the host
   std::int64_t sent = 0;
   std::int64_t received = 0;
 };
@@ -117,7 +117,8 @@ struct Loop {
   std::vector<LoopPart> parts;  ///< the same items
 };
 
-/// The iterations in which the store of an output really moves (HostTensor::every, slices).
+/// The iterations in which the store of an output, or of a part of it, really moves (HostTensor::every,
+/// slices).
 struct OutputRhythm {
   std::int64_t quiet = 0;   ///< so many offers move nothing
   std::int64_t period = 1;  ///< then the rest of so many move

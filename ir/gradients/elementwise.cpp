@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "ir/gradients/families.h"
+#include "ir/gradients/terms.h"
 
 namespace podium::ir {
 namespace {

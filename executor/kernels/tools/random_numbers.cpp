@@ -2,8 +2,7 @@
 // seed, the stream and, in a body, how often the body ran before for this micro-batch. Element e has two
 // words of block e / 2 for a uniform number; for a normal one it has a block of its own (Box and Muller).
 //
-// A box of a larger tensor is gone through in rows: what is whole behind the last axis that is cut belongs to
-// the row's elements.
+// A box of a larger tensor is gone through in runs.
 #include "executor/kernels/tools/random_source.h"
 
 #include <cmath>
@@ -42,53 +41,6 @@ std::optional<std::int64_t> seed_attribute(const PrepareContext& context) {
   if (const auto* seed = context.get_if<float>("seed")) return static_cast<std::int64_t>(*seed);
   if (const auto* seed = context.get_if<std::int64_t>("seed")) return *seed;
   return std::nullopt;
-}
-
-ir::DrawnBox whole_box(const Dims& dims) {
-  ir::DrawnBox box{.whole = dims, .ranges = {}};
-  for (std::int64_t dim : dims) box.ranges.push_back({{0, dim}});
-  return box;
-}
-
-// The elements of a row, and how many rows there are in front of which axis.
-struct Rows {
-  std::size_t axes = 0;    ///< in front of the row's own
-  std::int64_t inner = 1;  ///< elements of the whole tensor behind the row's axis
-};
-
-Rows rows_of(const ir::DrawnBox& box) {
-  Rows rows{.axes = box.whole.size()};
-  while (rows.axes > 0) {
-    const std::vector<ir::IndexRange> all{{0, box.whole[rows.axes - 1]}};
-    --rows.axes;
-    if (box.ranges[rows.axes] != all) break;
-    if (rows.axes > 0) rows.inner *= box.whole[rows.axes];
-  }
-  return rows;
-}
-
-// The indices that the ranges of an axis have.
-std::vector<std::int64_t> indices_of(const std::vector<ir::IndexRange>& ranges) {
-  std::vector<std::int64_t> indices;
-  for (const ir::IndexRange& range : ranges) {
-    for (std::int64_t i = range.begin; i < range.end; ++i) indices.push_back(i);
-  }
-  return indices;
-}
-
-// Where the rows begin in the whole tensor, in their order.
-std::vector<std::int64_t> row_starts(const ir::DrawnBox& box, const Rows& rows) {
-  std::vector<std::int64_t> starts{0};
-  for (std::size_t axis = 0; axis < rows.axes; ++axis) {
-    const std::vector<std::int64_t> indices = indices_of(box.ranges[axis]);
-    std::vector<std::int64_t> longer;
-    longer.reserve(starts.size() * indices.size());
-    for (std::int64_t start : starts) {
-      for (std::int64_t i : indices) longer.push_back(start * box.whole[axis] + i);
-    }
-    starts = std::move(longer);
-  }
-  return starts;
 }
 
 }  // namespace
@@ -164,7 +116,7 @@ RandomSource::RandomSource(const PrepareContext& context, const Dims& dims)
   key_ = seed ? mixed(mixed(static_cast<std::uint64_t>(*seed)) + 1)
               : mixed(mixed(context.seed) ^ (draws_.stream ? mixed(static_cast<std::uint64_t>(*draws_.stream))
                                                            : own_stream(context.op)));
-  box_ = draws_.box.value_or(whole_box(dims));
+  box_ = draws_.box.value_or(ir::DrawnBox{.whole = dims, .ranges = ir::whole_box(dims)});
 }
 
 std::uint64_t RandomSource::key_of(const Moment& moment) const {
@@ -192,23 +144,13 @@ std::vector<DrawnPiece> RandomSource::pieces_at(const Moment& moment) const {
   }
   std::vector<DrawnPiece> pieces;
   std::int64_t local = 0;
-  const auto add = [&](std::int64_t first, std::int64_t count) {
+  ir::for_each_run(box.whole, box.ranges, [&](std::int64_t first, std::int64_t count) {
     for (std::int64_t done = 0; done < count; done += kElements) {
       const std::int64_t length = std::min(kElements, count - done);
       pieces.push_back({local, length, first + done});
       local += length;
     }
-  };
-  if (box.whole.empty()) {
-    add(0, 1);
-    return pieces;
-  }
-  const Rows rows = rows_of(box);
-  for (std::int64_t start : row_starts(box, rows)) {
-    const std::int64_t row = start * box.whole[rows.axes] * rows.inner;
-    for (const ir::IndexRange& range : box.ranges[rows.axes])
-      add(row + range.begin * rows.inner, (range.end - range.begin) * rows.inner);
-  }
+  });
   IR_CHECK(local == size_, "{} elements of a box of {}", local, size_);
   return pieces;
 }

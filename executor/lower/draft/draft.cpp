@@ -4,6 +4,7 @@
 #include "executor/lower/draft/draft.h"
 
 #include <algorithm>
+#include <set>
 
 #include "executor/lower/draft/early_outputs.h"
 #include "executor/lower/program/append.h"
@@ -71,7 +72,8 @@ Draft::Draft(const Lowering& lowering)
       variables(lowering.variables),
       warnings(lowering.warnings),
       input_index_(std::ssize(graph.values), -1),
-      output_indices_(std::ssize(graph.values)) {
+      output_indices_(std::ssize(graph.values)),
+      host_part_(std::ssize(graph.values), 0) {
   program.processors = placement.processors;
   program.replicas = strategy.replicas;
   make_variables();
@@ -81,6 +83,7 @@ Draft::Draft(const Lowering& lowering)
 void Draft::make_host_tensors() {
   for (ValueId id : graph.inputs) {
     if (variables.is_variable(id) || placed.in_first_copy.contains(id)) continue;
+    if (placed.host_parts.contains(id)) continue;
     input_index_[id] = program.inputs.size();
     program.inputs.push_back(host_input(id));
   }
@@ -91,14 +94,51 @@ void Draft::make_host_tensors() {
     if (placed.in_first_copy.contains(id)) continue;
     // What an update computes comes once a batch.
     const bool is_of_update = makers[id].valid() && placed.is_outer(makers[id]);
-    output_indices_[id].push_back(program.outputs.size());
-    program.outputs.push_back(host_output(graph[id], anchor(id), strategy.batches_per_step,
-                                          is_of_update ? 1 : strategy.accumulation_factor));
+    add_output(id, strategy.batches_per_step, is_of_update ? 1 : strategy.accumulation_factor);
   }
+  add_parts_of_inputs();
   for (const auto& [second, first] : placed.in_first_copy) {
     input_index_[second] = input_index_[first];
     output_indices_[second] = output_indices_[first];
+    host_part_[second] = host_part_[first];
   }
+}
+
+// Where some op reads all of an input, that is a part as well.
+void Draft::add_parts_of_inputs() {
+  std::set<ValueId> in_parts;
+  for (const auto& [id, part] : placed.host_parts) {
+    if (input_index_[part.whole] >= 0) in_parts.insert(part.whole);
+  }
+  if (in_parts.empty()) return;
+  const ir::Consumers readers(graph);
+  for (ValueId whole : in_parts) {
+    if (!readers[whole].empty())
+      add_part(program.inputs[input_index_[whole]], whole, ir::whole_box(graph[whole].type.dims));
+  }
+  for (const auto& [id, part] : placed.host_parts) {
+    input_index_[id] = input_index_[part.whole];
+    if (input_index_[id] >= 0) add_part(program.inputs[input_index_[id]], id, part.box);
+  }
+}
+
+// The first part of an output stands where all of it stood.
+void Draft::add_output(ValueId id, int batches, int accumulation) {
+  const auto part = placed.host_parts.find(id);
+  const ValueId whole = part == placed.host_parts.end() ? id : part->second.whole;
+  std::vector<int>& known = output_indices_[whole];
+  if (known.empty() || part == placed.host_parts.end()) {
+    known.push_back(static_cast<int>(program.outputs.size()));
+    program.outputs.push_back(host_output(graph[whole], anchor(whole), batches, accumulation));
+  }
+  if (part == placed.host_parts.end()) return;
+  output_indices_[id] = known;
+  add_part(program.outputs[known.front()], id, part->second.box);
+}
+
+void Draft::add_part(executor::HostTensor& tensor, ValueId id, const ir::Box& box) {
+  host_part_[id] = static_cast<int>(tensor.parts.size());
+  tensor.parts.push_back(box);
 }
 
 executor::HostTensor Draft::host_input(ValueId id) const {
@@ -154,7 +194,7 @@ BufferId Draft::add_buffer(executor::Buffer buffer) { return append(program, std
 BlockId Draft::add_block(executor::Block block) { return append(program, std::move(block)); }
 
 Anchor Draft::anchor(ValueId output) const {
-  const auto found = strategy.anchors.find(graph[placed.streamed_as(output)].name);
+  const auto found = strategy.anchors.find(graph[placed.known_to_host_as(output)].name);
   return found == strategy.anchors.end() ? Anchor{} : found->second;
 }
 

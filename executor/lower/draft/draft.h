@@ -62,16 +62,22 @@ class Draft {
   int input_index(ir::ValueId value) const { return input_index_[value]; }
   /// The outputs of the Program that are this value.
   const std::vector<int>& output_indices(ir::ValueId value) const { return output_indices_[value]; }
+  /// Which part of its input or output a value is; 0 where that moves in one.
+  int host_part(ir::ValueId value) const { return host_part_[value]; }
 
  private:
   executor::HostTensor host_input(ir::ValueId id) const;
   void make_variables();
   void make_host_tensors();
+  void add_output(ir::ValueId id, int batches, int accumulation);
+  void add_parts_of_inputs();
+  void add_part(executor::HostTensor& tensor, ir::ValueId id, const ir::Box& box);
   void make_sharded(executor::Buffer& buffer, const WholeTensor& whole) const;
 
   std::map<std::tuple<ir::ValueId, int, executor::Memory>, executor::BufferId> buffers_;
   ir::IdMap<ir::ValueId, int> input_index_;
   ir::IdMap<ir::ValueId, std::vector<int>> output_indices_;
+  ir::IdMap<ir::ValueId, int> host_part_;
 };
 
 }  // namespace podium::lower

@@ -57,7 +57,7 @@ Route route(const Wanted& own, const Draft& draft) {
 }
 
 Route route_of_input(const Draft& draft, ValueId value) {
-  const auto found = draft.placement.inputs.find(draft.graph[draft.placed.streamed_as(value)].name);
+  const auto found = draft.placement.inputs.find(draft.graph[draft.placed.known_to_host_as(value)].name);
   return route(found == draft.placement.inputs.end() ? ir::InputPlacement{} : found->second, draft);
 }
 
@@ -120,7 +120,7 @@ void HostIo::load(ValueId value, int processor, int offset, std::vector<TimedSte
   const BufferId home = draft_.buffer(value, processor);
   const BufferId target =
       route.over_io_tiles ? draft_.buffer(value, processor, Memory::IO, Role::Stream) : home;
-  const Step load{.action = LoadFromHost{draft_.input_index(value), {target}}};
+  const Step load{.action = LoadFromHost{draft_.input_index(value), {target}, draft_.host_part(value)}};
   if (route.beside) {
     beside_.steps.push_back(
         {offset - 1, load, route.across_batches ? AcrossBatches::FirstComesBefore : AcrossBatches::Stays});
@@ -145,7 +145,7 @@ void HostIo::store(ValueId value, int processor, int offset, std::vector<TimedSt
     out.push_back({offset, {.action = CopyBetweenTiles{{{home}, {source}}}}});
   }
   for (int output : draft_.output_indices(value)) {
-    const Step store{.action = StoreToHost{{source}, output}};
+    const Step store{.action = StoreToHost{{source}, output, draft_.host_part(value)}};
     if (way.beside) {
       beside_.steps.push_back(
           {offset + 1, store, way.across_batches ? AcrossBatches::LastLeavesAfter : AcrossBatches::Stays});
@@ -159,7 +159,8 @@ void HostIo::store(ValueId value, int processor, std::vector<Step>& steps) {
   if (draft_.output_indices(value).empty()) return;
   if (draft_.anchor(value).returns == AnchorReturn::Sum) return steps.push_back(add_up(value, processor));
   for (int output : draft_.output_indices(value)) {
-    steps.push_back({.action = StoreToHost{{draft_.buffer(value, processor)}, output}});
+    steps.push_back(
+        {.action = StoreToHost{{draft_.buffer(value, processor)}, output, draft_.host_part(value)}});
   }
 }
 

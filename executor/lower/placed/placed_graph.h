@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/box.h"
 #include "ir/placement.h"
 #include "ir/training.h"
 
@@ -23,6 +24,12 @@ struct PlacedOp {
   ir::OpPlacement place_of_member(std::size_t member) const;
 };
 
+/// An input or output of the graph is what a box of one of the model's is.
+struct HostPart {
+  ir::ValueId whole;  ///< no input or output of the graph where all of it moves in parts
+  ir::Box box;
+};
+
 /// An op and its place come and go together, so nothing keeps two lists in step. A graph that does not train
 /// is one without variables.
 struct PlacedGraph {
@@ -37,6 +44,8 @@ struct PlacedGraph {
   int copies = 1;
   /// Of an input or output of the second copy, that of the first: they share a stream of the host.
   std::map<ir::ValueId, ir::ValueId> in_first_copy = {};
+  /// Inputs and outputs of the first copy that are parts of those that the host knows.
+  std::map<ir::ValueId, HostPart> host_parts = {};
 
   ir::Graph& graph() { return training.graph; }
   const ir::Graph& graph() const { return training.graph; }
@@ -49,10 +58,17 @@ struct PlacedGraph {
   /// Whether an op runs once per update.
   bool is_outer(ir::OpId op) const { return (*this)[op].context == ir::Context::Update; }
 
-  /// What a value of the host is to it: the value itself, or where the second copy has it, that of the first.
+  /// The value of the first copy that shares a stream with a value of the second one; of any other value
+  /// itself.
   ir::ValueId streamed_as(ir::ValueId value) const {
     const auto found = in_first_copy.find(value);
     return found == in_first_copy.end() ? value : found->second;
+  }
+  /// What an input or output is to the host: itself, or what it is a part or a copy of.
+  ir::ValueId known_to_host_as(ir::ValueId value) const {
+    const ir::ValueId first = streamed_as(value);
+    const auto part = host_parts.find(first);
+    return part == host_parts.end() ? first : part->second.whole;
   }
 
   /// Where a value is that an op makes: of what a group exchanges on the member's processor.

@@ -8,7 +8,7 @@
 namespace podium::lower {
 namespace {
 
-constexpr int kNone = -1;
+constexpr int kNobody = -1;
 
 // The first one of the processors that share stages with a processor, found by following smaller ones.
 int first_of(const std::vector<int>& smaller, int processor) {
@@ -35,12 +35,12 @@ Groups find_groups(const PlacedGraph& placed) {
   const ir::Placement& placement = placed.placement;
   std::vector<int> smaller(std::max(placement.processors, 1));
   std::iota(smaller.begin(), smaller.end(), 0);
-  std::vector<int> first_on(placement.stages, kNone);
+  std::vector<int> first_on(placement.stages, kNobody);
   for (ir::OpId id : placed.graph().op_ids()) {
     for (int processor : processors_of(placed.graph()[id], placed[id])) {
       for (int next = std::ssize(smaller); next <= processor; ++next) smaller.push_back(next);
       int& first = first_on.at(placed[id].stage);
-      if (first == kNone) first = processor;
+      if (first == kNobody) first = processor;
       const int one = first_of(smaller, first);
       const int other = first_of(smaller, processor);
       smaller[std::max(one, other)] = std::min(one, other);
@@ -59,10 +59,10 @@ Groups find_groups(const PlacedGraph& placed) {
 Stages merge_stages(const PlacedGraph& placed) {
   const ir::Placement& placement = placed.placement;
   Stages stages{.groups = find_groups(placed)};
-  std::vector<int> found(placement.stages, kNone);
+  std::vector<int> found(placement.stages, kNobody);
   for (const ir::OpPlacement& op : placement.ops) found[op.stage] = stages.groups.of[op.processor];
   for (int group : found) {
-    if (group != kNone && (stages.group.empty() || stages.group.back() != group))
+    if (group != kNobody && (stages.group.empty() || stages.group.back() != group))
       stages.group.push_back(group);
     stages.merged.push_back(stages.count() - 1);
   }

@@ -84,9 +84,10 @@ bool is_home(const Buffer& buffer) {
 }
 
 // What two of them have alike that can be rows of one buffer.
-using Likeness = std::tuple<int, std::string, double, executor::Role, int, ir::ReplicaGroup, bool, RowPlaces>;
+using SharedTraits =
+    std::tuple<int, std::string, double, executor::Role, int, ir::ReplicaGroup, bool, RowPlaces>;
 
-Likeness likeness(const Program& program, const Flows& flows, BufferId id) {
+SharedTraits likeness(const Program& program, const Flows& flows, BufferId id) {
   const Buffer& buffer = program[id];
   return {buffer.processor, to_string(buffer.type), buffer.stored_share, buffer.role,
           buffer.shards,    buffer.group,           buffer.persistent,   flows.all_places(id)};
@@ -100,7 +101,7 @@ struct NewPlace {
 
 IdMap<BufferId, NewPlace> find_rows(Program& program) {
   const Flows flows(program);
-  std::map<Likeness, std::vector<BufferId>> alike;
+  std::map<SharedTraits, std::vector<BufferId>> alike;
   IdMap<BufferId, NewPlace> places(std::ssize(program.buffers));
   for (BufferId id : places.ids()) {
     places[id].buffer = id;

@@ -219,7 +219,7 @@ void add_loads(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLanes
     }
     const BufferId chip = buffer_on(draft, one.value, one.to, Memory::Compute);
     const BufferId target = lanes.over_io_tiles ? buffer_on(draft, one.value, one.to, Memory::IO) : chip;
-    Step step{.action = LoadFromHost{draft.input_index(one.value), {target}}};
+    Step step{.action = LoadFromHost{draft.input_index(one.value), {target}, draft.host_part(one.value)}};
     if (one.row) step.action = LoadRemote{{{slot_of(plan, *one.row), {target}}}};
     steps.loads.push_back({0, std::move(step)});
     if (lanes.over_io_tiles)
@@ -275,7 +275,8 @@ void add_stores(Draft& draft, HostIo& io, const SlicePlan& plan, const SliceLane
       continue;
     }
     for (int output : draft.output_indices(one.value))
-      steps.stores.push_back({lanes.stored, {.action = StoreToHost{{from}, output}}});
+      steps.stores.push_back(
+          {lanes.stored, {.action = StoreToHost{{from}, output, draft.host_part(one.value)}}});
   }
 }
 

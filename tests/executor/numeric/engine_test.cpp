@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <numeric>
 #include <thread>
 
 #include "executor/lower/lower.h"
@@ -81,6 +82,41 @@ TEST(Engine, CopiesBetweenProcessors) {
   HandMade made = two_stages(1);
   for (const Step& step : {load(made), first(made), copy(made), second(made), store(made)}) made.step(step);
   EXPECT_THAT(run(made.program, {floats({2}, {1, 2})}), ElementsAre(4, 6));
+}
+
+// Columns of a [2, 3] go to two processors, which give them back in the other order; two replicas, three
+// micro-batches of which the last two are kept.
+TEST(Engine, MovesPartsOfWhatTheHostHas) {
+  HandMade made;
+  made.program.replicas = 2;
+  executor::HostTensor& x = made.input("x", {2, 3});
+  x.micro_batches = 3;
+  x.parts = {{{{0, 2}}, {{0, 1}, {2, 3}}}, {{{0, 2}}, {{1, 2}}}};
+  executor::HostTensor& y = made.output("y", {2, 3});
+  y.micro_batches = 3;
+  y.leading = {3, 1};
+  y.parts = {{{{0, 2}}, {{1, 3}}}, {{{0, 2}}, {{0, 1}}}};
+  made.buffer("a", {2, 2}, 0);
+  made.buffer("b", {2, 1}, 1);
+  const Step load_a{.action = LoadFromHost{0, made.slot("a"), 0}};
+  const Step load_b{.action = LoadFromHost{0, made.slot("b", 1), 1}};
+  const Step store_a{.action = StoreToHost{made.slot("a"), 0, 0}};
+  const Step store_b{.action = StoreToHost{made.slot("b", 1), 0, 1}};
+  made.step({.action = Repeat{3, {load_b, load_a, store_a, store_b}}});
+  lower::plan_memory(made.program);
+  verify(made.program);
+  EXPECT_THAT(print(made.program), HasSubstr("load b@1 from host x[:, 1:2]"));
+  std::vector<float> numbers(36);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  std::vector<float> turned;
+  for (int row = 0; row < 12; ++row)
+    for (int column : {1, 0, 2}) turned.push_back(numbers[3 * row + column]);
+  Engine engine(made.program);
+  for (int run = 0; run < 2; ++run) {
+    const Datum result = engine.run(std::vector<Datum>{floats({3, 2, 2, 3}, numbers)})[0];
+    EXPECT_EQ(result.tensor.dims(), (Dims{3, 2, 2, 3}));
+    EXPECT_EQ(values<float>(result), turned);
+  }
 }
 
 TEST(Engine, NamesTheStepThatReadsWhatNoStepBrought) {

@@ -67,24 +67,25 @@ TEST(WindowInference, RefusesSizesWhoseProductsNoNumberHolds) {
 }
 
 TEST(WindowInference, RefusesWindowsThatReachOverMoreThan32BitsCount) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 2;
-  EXPECT_EQ(inferred("Conv", {{1, 1, 8}, {1, 1, 3}}, {{"strides", IntList{kMost}}}), "float[1,1,1]");
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max() / 2;
+  EXPECT_EQ(inferred("Conv", {{1, 1, 8}, {1, 1, 3}}, {{"strides", IntList{kLargest}}}), "float[1,1,1]");
   const auto refused = [](std::string_view op, std::vector<Attribute> attributes) {
     return testing::refusal([&] { inferred(op, {{1, 1, 8}, {1, 1, 3}}, std::move(attributes)); });
   };
   for (const char* op : {"Conv", "ConvTranspose"}) {
-    EXPECT_THAT(refused(op, {{"strides", IntList{kMost + 1}}}), HasSubstr("at most 1073741823 needed")) << op;
-    EXPECT_THAT(refused(op, {{"dilations", IntList{kMost / 2 + 1}}, {"pads", IntList{kMost, 0}}}),
+    EXPECT_THAT(refused(op, {{"strides", IntList{kLargest + 1}}}), HasSubstr("at most 1073741823 needed"))
+        << op;
+    EXPECT_THAT(refused(op, {{"dilations", IntList{kLargest / 2 + 1}}, {"pads", IntList{kLargest, 0}}}),
                 HasSubstr("windows reach over 10737418"))
         << op;
   }
-  for (const std::int64_t size : {std::numeric_limits<std::int64_t>::min(), kMost + 1}) {
+  for (const std::int64_t size : {std::numeric_limits<std::int64_t>::min(), kLargest + 1}) {
     EXPECT_THAT(refused("ConvTranspose", {{"output_shape", IntList{size}}}),
                 HasSubstr(size < 0 ? "at least 0 needed" : "at most 1073741823 needed"));
   }
-  EXPECT_THAT(refused("Conv", {{"pads", IntList{kMost - 4, 0}}}),
+  EXPECT_THAT(refused("Conv", {{"pads", IntList{kLargest - 4, 0}}}),
               HasSubstr("windows reach over 1073741827 elements of spatial axis 0"));
-  EXPECT_THAT(refused("ConvTranspose", {{"strides", IntList{kMost / 4}}}),
+  EXPECT_THAT(refused("ConvTranspose", {{"strides", IntList{kLargest / 4}}}),
               HasSubstr("windows reach over 1879048188 elements of spatial axis 0"));
 }
 

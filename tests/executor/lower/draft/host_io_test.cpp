@@ -29,6 +29,34 @@ TEST(HostIo, BeginsACycleLaterWhereInputsComeAhead) {
   EXPECT_EQ(lower::HostIo(ahead.draft).first_cycle(), 1);
 }
 
+// Anchors and ways are those of the whole tensors.
+TEST(HostIo, PartsMoveAsTheTensorsThatTheyArePartOf) {
+  Placed model = placed(R"(agraph (float[4] x) => (float[4] y)
+                           <int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}> {
+    a = Slice (x, zero, two) p = Relu (a) b = Slice (x, two, four) q = Relu (b) y = Concat <axis = 0> (p, q)
+  })",
+                        {0, 0, 1, 1, 0});
+  model.placement.inputs["x"].tiles = ir::TileSet::IO;
+  Strategy strategy{.batches_per_step = 4, .io_tiles = 32};
+  strategy.anchors["y"] = {.returns = AnchorReturn::EveryN, .every = 2};
+  const executor::Program program = lower::lower(model.graph, model.placement, strategy);
+  EXPECT_EQ(steps_of(program),
+            "repeat 4 times\n"
+            "  load a@0.io from host x[0:2]\n"
+            "  tiles a@0.io -> a@0\n"
+            "  compute part0 on ipu 0: (a@0) -> (p@0)\n"
+            "  store p@0 to host y[0:2]\n"
+            "  load b@1.io from host x[2:4]\n"
+            "  tiles b@1.io -> b@1\n"
+            "  compute part1 on ipu 1: (b@1) -> (q@1)\n"
+            "  store q@1 to host y[2:4]\n");
+  ASSERT_EQ(program.inputs.size(), 1U);
+  ASSERT_EQ(program.outputs.size(), 1U);
+  EXPECT_EQ(program.outputs[0].name, "y");
+  EXPECT_EQ(program.outputs[0].every, 2);
+  EXPECT_EQ(program.outputs[0].parts.size(), 2U);
+}
+
 TEST(HostIo, OverTheIoTilesJustInTime) {
   Placed model = placed(kOneRelu, {0});
   model.placement.inputs["x"].tiles = ir::TileSet::IO;
