@@ -16,7 +16,7 @@ namespace {
 
 using namespace winograd;
 
-constexpr std::int64_t kSummedTiles = 256;  // a strip of so many fits a first-level cache
+constexpr std::int64_t kSummedTiles = kStrip > 16 ? 128 : 256;  // a strip of so many fits a first-level cache
 
 struct WindowGradient {
   Shape shape;
@@ -41,8 +41,8 @@ struct WindowGradient {
     std::size_t x_at = 0;
     room(x_at, of.images * of.x.floats());
     room(flow_at, of.images * of.y.floats());
-    room(seen_at, kElements * kSummedTiles * strip_count(of.x.channels) * kStrip);
-    room(flows_at, kElements * kSummedTiles * strip_count(of.y.channels) * kStrip);
+    room(seen_at, kElements * floats_of_element(kSummedTiles, of.x));
+    room(flows_at, kElements * floats_of_element(kSummedTiles, of.y));
     room(products_at, kElements * of.x.channels * of.y.channels);
   }
 
@@ -66,6 +66,12 @@ struct WindowGradient {
   }
 
  private:
+  // Of strips of tiles, and a line of the cache: at powers of two all 36 would share a few places of it.
+  static std::int64_t floats_of_element(std::int64_t tiles, const Images& images) {
+    constexpr std::int64_t kLine = 16;
+    return tiles * strip_count(images.channels) * kStrip + kLine;
+  }
+
   std::shared_ptr<const onednn::Call> bring(const Images& images) const {
     const Dims dims{shape.images, images.channels, images.size[0], images.size[1]};
     return onednn::reorder(onednn::plain(dims), onednn::channels_last(dims));
@@ -83,9 +89,10 @@ struct WindowGradient {
       for (std::int64_t tile = begin; tile < end; ++tile) {
         const TilePlace place = shape.place_of(blocks.first(block) + tile);
         const auto store_in = [&](float* to, const Images& images) {
-          return [=](std::int64_t c, std::int64_t element, const RowVector& lanes) {
-            const std::int64_t strip = element * strip_count(images.channels) + c / kStrip;
-            std::memcpy(to + (strip * count + tile) * kStrip + c % kStrip, &lanes, sizeof lanes);
+          return [=, step = floats_of_element(count, images)](std::int64_t c, std::int64_t element,
+                                                              const ChannelVector& lanes) {
+            float* const of_element = to + element * step;
+            std::memcpy(of_element + (c / kStrip * count + tile) * kStrip + c % kStrip, &lanes, sizeof lanes);
           };
         };
         transform_seen(shape, x, place, store_in(seen, shape.x));
@@ -97,7 +104,7 @@ struct WindowGradient {
   template <class Store>
   void transform_flow(const float* flow, const TilePlace& place, const Store& store) const {
     const auto at = elements_at<kResults>(shape.y, flow, place.image, place.first[0], place.first[1]);
-    for (std::int64_t c = 0; c < shape.y.channels; c += ir::kRowLanes) {
+    for (std::int64_t c = 0; c < shape.y.channels; c += kChannelLanes) {
       const Square<kSide> square = along_both<gradient_of_products>(loaded<kResults>(at, c));
       for (std::int64_t i = 0; i < kElements; ++i) store(c, i, square[i / kSide][i % kSide]);
     }
@@ -109,9 +116,10 @@ struct WindowGradient {
     const std::int64_t channels = shape.x.channels;
     const std::int64_t strips = strip_count(channels);
     const std::int64_t panels = strip_count(shape.y.channels);
-    const auto* seen = reinterpret_cast<const float*>(scratch + seen_at) + element * strips * count * kStrip;
+    const auto* seen =
+        reinterpret_cast<const float*>(scratch + seen_at) + element * floats_of_element(count, shape.x);
     const auto* flows =
-        reinterpret_cast<const float*>(scratch + flows_at) + element * panels * count * kStrip;
+        reinterpret_cast<const float*>(scratch + flows_at) + element * floats_of_element(count, shape.y);
     auto* products = reinterpret_cast<float*>(scratch + products_at) + element * shape.y.channels * channels;
     const StripWeights weights{
         .inner = count,
@@ -132,13 +140,14 @@ struct WindowGradient {
 
   void transform_back(const float* products, std::int64_t column, float* weights) const {
     const std::int64_t channels = shape.x.channels;
-    for (std::int64_t c = 0; c < channels; c += ir::kRowLanes) {
+    for (std::int64_t c = 0; c < channels; c += kChannelLanes) {
       Square<kSide> square;
       for (std::int64_t i = 0; i < kElements; ++i)
-        square[i / kSide][i % kSide] = load_row(products + (i * shape.y.channels + column) * channels + c);
+        square[i / kSide][i % kSide] =
+            load_channels(products + (i * shape.y.channels + column) * channels + c);
       const Square<kWindow> window = along_both<gradient_of_w>(square);
       float* to = weights + (column * channels + c) * kTaps;
-      for (std::int64_t lane = 0; lane < ir::kRowLanes; ++lane) {
+      for (std::int64_t lane = 0; lane < kChannelLanes; ++lane) {
         for (std::int64_t k = 0; k < kTaps; ++k)
           to[lane * kTaps + k] = window[k / kWindow][k % kWindow][lane];
       }
@@ -150,8 +159,7 @@ struct WindowGradient {
 
 std::optional<FloatWeightGradient> make_winograd_weight_gradient(const ConvShape& shape) {
   // Lanes of a last strip without a channel would be multiplied as they are found.
-  if (kLibraryPacksProducts || shape.in_channels % kStrip != 0 || shape.out_channels % ir::kRowLanes != 0)
-    return std::nullopt;
+  if (shape.in_channels % kStrip != 0 || shape.out_channels % kChannelLanes != 0) return std::nullopt;
   const WindowGradient gradient(Shape::of(shape));
   return FloatWeightGradient{gradient.bytes,
                              [=](const float* x, const float* flow, float* weights, std::byte* scratch) {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 
+#include "executor/kernels/tools/even_tiles.h"
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
@@ -21,20 +22,43 @@ namespace {
 
 using namespace winograd;
 
-constexpr std::int64_t kBlockTiles = 24;  // for which weights are read once
+// A second-level cache keeps the transformed windows beside what is done with them.
+bool are_kept(const Shape& shape) {
+  constexpr std::int64_t kKeptFloats = (1 << 20) / sizeof(float);
+  return floats_of_winograd_windows(shape) <= kKeptFloats;
+}
+
+// Tiles of a block, for which windows are read once: as many as stay in that cache until their results are
+// made, but more where it cannot keep the windows, which then take longer to come than tiles to go and come
+// again.
+std::int64_t tiles_of_block(const Shape& shape) {
+  return std::min<std::int64_t>(shape.tiles(), are_kept(shape) ? 24 : 128);
+}
+
+// The 36 elements of what is transformed lie so many floats further apart than they are long, a line of the
+// cache: at powers of two all would share a few of its places.
+constexpr std::int64_t kApart = 16;
+
+// Of an element of all windows.
+std::int64_t floats_of_windows(const Shape& shape) {
+  return floats_of_strips(shape.x.channels, shape.y.channels) + kApart;
+}
+
+// Whose windows are read together: a column has theirs side by side.
+constexpr std::int64_t kBlockChannels = 8;
 
 // A window's taps in the columns of a strip.
 using StripTaps = std::array<std::array<float, kStrip>, kTaps>;
 
 // `to`: the first of 36 rows of a strip, `step` numbers apart.
 void transform_taps(const StripTaps& taps, float* to, std::int64_t step) {
-  for (std::int64_t lane = 0; lane < kStrip; lane += ir::kRowLanes) {
+  for (std::int64_t lane = 0; lane < kStrip; lane += kChannelLanes) {
     Square<kWindow> window;
     for (std::int64_t k = 0; k < kTaps; ++k)
-      window[k / kWindow][k % kWindow] = load_row(taps[k].data() + lane);
+      window[k / kWindow][k % kWindow] = load_channels(taps[k].data() + lane);
     const Square<kSide> square = along_both<transformed_w>(window);
     for (std::int64_t i = 0; i < kElements; ++i) {
-      const RowVector& element = square[i / kSide][i % kSide];
+      const ChannelVector& element = square[i / kSide][i % kSide];
       std::memcpy(to + i * step + lane, &element, sizeof element);
     }
   }
@@ -44,7 +68,7 @@ class Convolution {
  public:
   Convolution(const Shape& shape, const WinogradOperands& of) : shape_(shape), of_(of) {
     const std::int64_t strips = strip_count(shape.y.channels);
-    const std::int64_t floats = floats_of_strips(shape.x.channels, shape.y.channels);
+    const std::int64_t floats = floats_of_windows(shape);
     for (std::int64_t i = 0; i < kElements; ++i) {
       elements_[i] = {.inner = shape.x.channels,
                       .columns = shape.y.channels,
@@ -56,7 +80,7 @@ class Convolution {
   void run() const {
     const std::int64_t tiles = shape_.tiles();
     const std::int64_t threads = std::min(machine_threads(), omp_get_max_threads());
-    const std::int64_t at_once = std::min(kBlockTiles, (tiles + threads - 1) / threads);
+    const std::int64_t at_once = std::min(tiles_of_block(shape_), (tiles + threads - 1) / threads);
     const std::int64_t blocks = (tiles + at_once - 1) / at_once;
     const std::int64_t teams = std::min(blocks, threads);
     parallel_ranges(teams, tiles / teams * shape_.x.channels * shape_.y.channels,
@@ -69,48 +93,57 @@ class Convolution {
   }
 
   static std::size_t bytes_of_thread(const Shape& shape) {
-    const std::int64_t numbers = kElements * kBlockTiles * (shape.x.channels + shape.y.channels);
+    const std::int64_t tiles = tiles_of_block(shape);
+    const std::int64_t numbers =
+        kElements * (floats_of_element(tiles, shape.x.channels) + floats_of_element(tiles, shape.y.channels));
     return onednn::aligned(numbers * sizeof(float));
   }
 
  private:
+  // Of an element of so many tiles.
+  static std::int64_t floats_of_element(std::int64_t tiles, std::int64_t channels) {
+    return tiles * channels + kApart;
+  }
+
   // Tiles [begin, end).
   void compute(std::int64_t team, std::int64_t begin, std::int64_t end) const {
     const std::int64_t channels = shape_.x.channels;
     const std::int64_t columns = shape_.y.channels;
     auto* seen = reinterpret_cast<float*>(of_.scratch + team * bytes_of_thread(shape_));
-    float* products = seen + kElements * kBlockTiles * channels;
     const std::int64_t count = end - begin;
+    const std::int64_t seen_step = floats_of_element(count, channels);
+    float* products = seen + kElements * seen_step;
+    const std::int64_t product_step = floats_of_element(count, columns);
     for (std::int64_t i = 0; i < count; ++i) {
       transform_seen(shape_, of_.x, shape_.place_of(begin + i),
-                     [&](std::int64_t c, std::int64_t element, const RowVector& lanes) {
-                       std::memcpy(seen + (element * count + i) * channels + c, &lanes, sizeof lanes);
+                     [&](std::int64_t c, std::int64_t element, const ChannelVector& lanes) {
+                       std::memcpy(seen + element * seen_step + i * channels + c, &lanes, sizeof lanes);
                      });
     }
     for (std::int64_t element = 0; element < kElements; ++element) {
       multiply_strips(elements_[element],
-                      {.x = seen + element * count * channels,
+                      {.x = seen + element * seen_step,
                        .rows = count,
-                       .y = products + element * count * columns,
+                       .y = products + element * product_step,
                        .row_y = columns},
                       StripRange{0, elements_[element].strips()});
     }
     for (std::int64_t i = 0; i < count; ++i)
-      transform_y(shape_.place_of(begin + i), products + i * columns, count * columns);
+      transform_y(shape_.place_of(begin + i), products + i * columns, product_step);
   }
 
   // Element by element, `step` numbers apart.
   void transform_y(const TilePlace& place, const float* from, std::int64_t step) const {
-    for (std::int64_t c = 0; c < shape_.y.channels; c += ir::kRowLanes) {
+    for (std::int64_t c = 0; c < shape_.y.channels; c += kChannelLanes) {
       Square<kSide> products;
       for (std::int64_t i = 0; i < kElements; ++i)
-        products[i / kSide][i % kSide] = load_row(from + i * step + c);
+        products[i / kSide][i % kSide] = load_channels(from + i * step + c);
       Square<kResults> results = along_both<transformed_y>(products);
-      RowVector nothing{};  // stays 0 while all numbers are finite
+      ChannelVector nothing{};  // stays 0 while all numbers are finite
       for (const auto& row : results) {
-        for (const RowVector& result : row) nothing += result * 0.0F;
+        for (const ChannelVector& result : row) nothing += result * 0.0F;
       }
-      for (std::int64_t lane = 0; lane < ir::kRowLanes; ++lane) {
+      for (std::int64_t lane = 0; lane < kChannelLanes; ++lane) {
         if (nothing[lane] != 0) add_up(place, c + lane, lane, results);
       }
       store(place, c, results);
@@ -138,15 +171,15 @@ class Convolution {
     const Images& y = shape_.y;
     const std::int64_t rows = std::min(kResults, y.size[0] - place.first[0]);
     const std::int64_t across = std::min(kResults, y.size[1] - place.first[1]);
-    const RowVector bias = of_.bias == nullptr ? RowVector{} : load_row(of_.bias + c);
-    const RowVector low = all_lanes(of_.low);
-    const RowVector high = all_lanes(of_.high);
+    const ChannelVector bias = of_.bias == nullptr ? ChannelVector{} : load_channels(of_.bias + c);
+    const ChannelVector low = ChannelVector{} + of_.low;
+    const ChannelVector high = ChannelVector{} + of_.high;
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < across; ++j) {
         const std::int64_t at = place.image * y.floats() +
                                 ((place.first[0] + i) * y.size[1] + place.first[1] + j) * y.channels + c;
-        RowVector sum = results[i][j] + bias;
-        if (of_.addend != nullptr) sum += load_row(of_.addend + at);
+        ChannelVector sum = results[i][j] + bias;
+        if (of_.addend != nullptr) sum += load_channels(of_.addend + at);
         sum = sum < low ? low : sum;
         sum = sum > high ? high : sum;
         std::memcpy(of_.y + at, &sum, sizeof sum);
@@ -166,23 +199,31 @@ WinogradWindows winograd_windows(const ConvShape& shape, const float* weights) {
   return {weights, kTaps, shape.out_channels * kTaps, WinogradWindows::Taps::BackToFront};
 }
 
-std::int64_t floats_of_winograd_windows(const Shape& shape) {
-  return kElements * floats_of_strips(shape.x.channels, shape.y.channels);
-}
+std::int64_t floats_of_winograd_windows(const Shape& shape) { return kElements * floats_of_windows(shape); }
 
 void transform_windows(const Shape& shape, const WinogradWindows& windows, float* to) {
   const std::int64_t channels = shape.x.channels;
   const std::int64_t strips = strip_count(shape.y.channels);
-  parallel_ranges(strips * channels, kStrip * kElements, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t first = i / channels * kStrip;
-      StripTaps taps{};  // of columns that the last strip lacks, too
-      for (std::int64_t j = 0; j < std::min(kStrip, shape.y.channels - first); ++j) {
-        for (std::int64_t k = 0; k < kTaps; ++k) taps[k][j] = windows.tap(first + j, i % channels, k);
-      }
-      transform_taps(taps, to + i * kStrip, strips * channels * kStrip);
-    }
-  });
+  const EvenTiles blocks{.things = channels, .at_once = kBlockChannels};
+  parallel_ranges(
+      strips * blocks.count(), kBlockChannels * kStrip * kElements,
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t strip = i / blocks.count();
+          const std::int64_t block = i % blocks.count();
+          const std::int64_t columns = std::min(kStrip, shape.y.channels - strip * kStrip);
+          std::array<StripTaps, kBlockChannels> taps{};  // of columns that the last strip lacks, too
+          for (std::int64_t j = 0; j < columns; ++j) {
+            for (std::int64_t c = 0; c < blocks.size(block); ++c) {
+              for (std::int64_t k = 0; k < kTaps; ++k)
+                taps[c][k][j] = windows.tap(strip * kStrip + j, blocks.first(block) + c, k);
+            }
+          }
+          float* const rows = to + (strip * channels + blocks.first(block)) * kStrip;
+          for (std::int64_t c = 0; c < blocks.size(block); ++c)
+            transform_taps(taps[c], rows + c * kStrip, floats_of_windows(shape));
+        }
+      });
 }
 
 std::size_t scratch_of_winograd_strips(const Shape& shape) {
@@ -194,8 +235,9 @@ void convolve_by_winograd_strips(const Shape& shape, const WinogradOperands& ope
 }
 
 bool has_winograd_strips(const Shape& shape) {
-  return !kLibraryPacksProducts && shape.x.channels % ir::kRowLanes == 0 &&
-         shape.y.channels % ir::kRowLanes == 0;
+  constexpr std::int64_t kEnoughTiles = 32;  // for windows that have to come, more than twice as many
+  return shape.x.channels % kChannelLanes == 0 && shape.y.channels % kChannelLanes == 0 &&
+         (!kLibraryPacksProducts || are_kept(shape) || shape.tiles() >= kEnoughTiles);
 }
 
 std::optional<FloatConv> make_winograd_strips(const ConvShape& shape) {

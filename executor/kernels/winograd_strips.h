@@ -22,7 +22,8 @@ struct WinogradWindows {
 /// ONNX's weights of a convolution, transposed or not.
 WinogradWindows winograd_windows(const ConvShape& shape, const float* weights);
 
-/// Floats of the transformed windows: for each element a matrix [channels of x, of y] in strips.
+/// Floats of the transformed windows: for each element a matrix [channels of x, of y] in strips, and a line
+/// of the cache.
 std::int64_t floats_of_winograd_windows(const winograd::Shape& shape);
 void transform_windows(const winograd::Shape& shape, const WinogradWindows& windows, float* to);
 
@@ -38,7 +39,8 @@ struct WinogradOperands {
   float* y = nullptr;
   std::byte* scratch = nullptr;
 };
-/// Whether oneDNN has none for the processor, and channels fill vectors.
+/// Whether channels fill vectors, and oneDNN has no Winograd's algorithm for the processor, or tiles of 2x2,
+/// whose windows are smaller, but not faster.
 bool has_winograd_strips(const winograd::Shape& shape);
 std::size_t scratch_of_winograd_strips(const winograd::Shape& shape);
 /// The transforms make NaN of what lies beside an infinity, so results that are not all finite are computed

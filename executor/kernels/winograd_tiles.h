@@ -6,9 +6,12 @@
 // a = sqrt(1/2) and b = sqrt(2) rounding is half of that with the usual 1 and 2.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <numbers>
 #include <tuple>
+#include <type_traits>
 
 #include "executor/kernels/row_vectors.h"
 #include "ir/ops/conv_shape.h"
@@ -30,19 +33,29 @@ inline constexpr float kOfA = 1 / (2 * kA2 * (kA2 - kB2));  // of the window's v
 inline constexpr float kOfB = 1 / (2 * kB2 * (kB2 - kA2));
 }  // namespace points
 
-/// As many numbers in each of eight lanes, and a square of them, row by row.
+/// Channels that a register holds.
+using ChannelVector = RowRegister;
+inline constexpr std::int64_t kChannelLanes = kPlacesOfRegister * ir::kRowLanes;
+
+inline ChannelVector load_channels(const float* from) {
+  ChannelVector channels;
+  std::memcpy(&channels, from, sizeof channels);
+  return channels;
+}
+
+/// As many numbers in each lane, and a square of them, row by row.
 template <std::size_t kCount>
-using Line = std::array<RowVector, kCount>;
+using Line = std::array<ChannelVector, kCount>;
 template <std::size_t kCount>
 using Square = std::array<Line<kCount>, kCount>;
 
 /// What a tile sees.
 inline Line<kSide> transformed_x(const Line<kSide>& d) {
   using namespace points;
-  const RowVector even_a = d[4] - kB2 * d[2];
-  const RowVector odd_a = kA * (d[3] - kB2 * d[1]);
-  const RowVector even_b = d[4] - kA2 * d[2];
-  const RowVector odd_b = kB * (d[3] - kA2 * d[1]);
+  const ChannelVector even_a = d[4] - kB2 * d[2];
+  const ChannelVector odd_a = kA * (d[3] - kB2 * d[1]);
+  const ChannelVector even_b = d[4] - kA2 * d[2];
+  const ChannelVector odd_b = kB * (d[3] - kA2 * d[1]);
   constexpr float kSum = kA2 + kB2;
   return {d[0] - kSum * d[2] + d[4], even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b,
           d[1] - kSum * d[3] + d[5]};
@@ -51,30 +64,30 @@ inline Line<kSide> transformed_x(const Line<kSide>& d) {
 /// A window.
 inline Line<kSide> transformed_w(const Line<kWindow>& g) {
   using namespace points;
-  const RowVector even_a = kOfA * (g[0] + kA2 * g[2]);
-  const RowVector odd_a = kOfA * kA * g[1];
-  const RowVector even_b = kOfB * (g[0] + kB2 * g[2]);
-  const RowVector odd_b = kOfB * kB * g[1];
+  const ChannelVector even_a = kOfA * (g[0] + kA2 * g[2]);
+  const ChannelVector odd_a = kOfA * kA * g[1];
+  const ChannelVector even_b = kOfB * (g[0] + kB2 * g[2]);
+  const ChannelVector odd_b = kOfB * kB * g[1];
   return {g[0], even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b, g[2]};
 }
 
 /// Its adjoint: the gradient of a window.
 inline Line<kWindow> gradient_of_w(const Line<kSide>& u) {
   using namespace points;
-  const RowVector even_a = kOfA * (u[1] + u[2]);
-  const RowVector odd_a = kOfA * kA * (u[1] - u[2]);
-  const RowVector even_b = kOfB * (u[3] + u[4]);
-  const RowVector odd_b = kOfB * kB * (u[3] - u[4]);
+  const ChannelVector even_a = kOfA * (u[1] + u[2]);
+  const ChannelVector odd_a = kOfA * kA * (u[1] - u[2]);
+  const ChannelVector even_b = kOfB * (u[3] + u[4]);
+  const ChannelVector odd_b = kOfB * kB * (u[3] - u[4]);
   return {u[0] + even_a + even_b, odd_a + odd_b, kA2 * even_a + kB2 * even_b + u[5]};
 }
 
 /// Products back to a tile's results.
 inline Line<kResults> transformed_y(const Line<kSide>& m) {
   using namespace points;
-  const RowVector even_a = m[1] + m[2];
-  const RowVector odd_a = kA * (m[1] - m[2]);
-  const RowVector even_b = m[3] + m[4];
-  const RowVector odd_b = kB * (m[3] - m[4]);
+  const ChannelVector even_a = m[1] + m[2];
+  const ChannelVector odd_a = kA * (m[1] - m[2]);
+  const ChannelVector even_b = m[3] + m[4];
+  const ChannelVector odd_b = kB * (m[3] - m[4]);
   return {m[0] + even_a + even_b, odd_a + odd_b, kA2 * even_a + kB2 * even_b,
           kA2 * odd_a + kB2 * odd_b + m[5]};
 }
@@ -82,10 +95,10 @@ inline Line<kResults> transformed_y(const Line<kSide>& m) {
 /// Its adjoint: the gradient of products.
 inline Line<kSide> gradient_of_products(const Line<kResults>& d) {
   using namespace points;
-  const RowVector even_a = d[0] + kA2 * d[2];
-  const RowVector odd_a = kA * (d[1] + kA2 * d[3]);
-  const RowVector even_b = d[0] + kB2 * d[2];
-  const RowVector odd_b = kB * (d[1] + kB2 * d[3]);
+  const ChannelVector even_a = d[0] + kA2 * d[2];
+  const ChannelVector odd_a = kA * (d[1] + kA2 * d[3]);
+  const ChannelVector even_b = d[0] + kB2 * d[2];
+  const ChannelVector odd_b = kB * (d[1] + kB2 * d[3]);
   return {d[0], even_a + odd_a, even_a - odd_a, even_b + odd_b, even_b - odd_b, d[3]};
 }
 
@@ -170,15 +183,15 @@ std::array<const float*, kCount * kCount> elements_at(const Images& images, cons
   return at;
 }
 
-/// The square in lanes of channels from `channel` on; 0 outside.
-template <std::size_t kCount>
+/// The square in lanes of channels from `channel` on; 0 outside, where not all of it is inside.
+template <std::size_t kCount, bool kIsInside = false>
 [[gnu::always_inline]] inline Square<kCount> loaded(const std::array<const float*, kCount * kCount>& at,
                                                     std::int64_t channel) {
   Square<kCount> square;
   for (std::size_t i = 0; i < kCount; ++i) {
     for (std::size_t j = 0; j < kCount; ++j) {
       const float* from = at[i * kCount + j];
-      square[i][j] = from == nullptr ? RowVector{} : load_row(from + channel);
+      square[i][j] = !kIsInside && from == nullptr ? ChannelVector{} : load_channels(from + channel);
     }
   }
   return square;
@@ -194,10 +207,15 @@ inline auto seen_at(const Shape& shape, const float* x, const TilePlace& place) 
 template <class Store>
 void transform_seen(const Shape& shape, const float* x, const TilePlace& place, const Store& store) {
   const auto at = seen_at(shape, x, place);
-  for (std::int64_t c = 0; c < shape.x.channels; c += ir::kRowLanes) {
-    const Square<kSide> square = along_both<transformed_x>(loaded<kSide>(at, c));
-    for (std::int64_t i = 0; i < kElements; ++i) store(c, i, square[i / kSide][i % kSide]);
-  }
+  const auto go = [&](auto is_inside) {
+    for (std::int64_t c = 0; c < shape.x.channels; c += kChannelLanes) {
+      const Square<kSide> square = along_both<transformed_x>(loaded<kSide, is_inside>(at, c));
+      for (std::int64_t i = 0; i < kElements; ++i) store(c, i, square[i / kSide][i % kSide]);
+    }
+  };
+  // Most tiles are: nothing has to be asked of each element then.
+  if (std::ranges::find(at, nullptr) == at.end()) return go(std::true_type());
+  go(std::false_type());
 }
 
 }  // namespace podium::kernels::winograd

@@ -8,7 +8,7 @@ namespace {
 struct StripWinograd {
   winograd::Shape shape;
   Tensor weights;      // as they were
-  Tensor transformed;  // [element, strip, channel, column of the strip]
+  Tensor transformed;  // windows
   WinogradWindows windows;
   Clamp clamp;
   std::shared_ptr<const onednn::Call> activation = {};
@@ -34,7 +34,7 @@ struct StripWinograd {
 
 std::optional<PreparedKernel> prepare_strip_winograd(PrepareContext& context, const ConvolutionPlan& plan) {
   // The question of the processor first: the other one goes through all weights.
-  if (kLibraryPacksProducts || !suits_winograd(context, plan)) return std::nullopt;
+  if (!suits_winograd(context, plan)) return std::nullopt;
   const winograd::Shape shape{.images = plan.x[0],
                               .x = {plan.x[1], {plan.x[2], plan.x[3]}},
                               .y = {plan.y[1], {plan.y[2], plan.y[3]}},
@@ -42,7 +42,7 @@ std::optional<PreparedKernel> prepare_strip_winograd(PrepareContext& context, co
   if (!has_winograd_strips(shape)) return std::nullopt;
   const Tensor& weights = *context.constant(1);
   const WinogradWindows windows = winograd_windows({.in_channels = shape.x.channels}, weights.data<float>());
-  const Dims dims{winograd::kElements, strip_count(shape.y.channels), shape.x.channels, kStrip};
+  const Dims dims{floats_of_winograd_windows(shape)};
   const Tensor transformed = kept(context, {.name = "Winograd strips", .from = weights},
                                   ir::Type::tensor(DataType::Float, dims), [&] {
                                     Tensor all(DataType::Float, dims);

@@ -297,7 +297,11 @@ void multiply_row_tile(const StripWeights& w, const StripRange& range, const Str
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
 template <int kBits>
 void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of) {
-  const EvenTiles tiles{.things = of.rows, .at_once = kTileRows<kBits>};
+  // More than go over a strip once: a strip that is more than half full has more sums for each number that is
+  // loaded.
+  const bool is_full = w.columns - range.begin * kStrip > kStrip / 2;
+  const std::int64_t most = is_full && of.rows > kTileRows<kBits> ? kMostStripRows : kTileRows<kBits>;
+  const EvenTiles tiles{.things = of.rows, .at_once = most};
   for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
     with_constant<kTileRows<kBits>>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
       multiply_row_tile<kBits, kRows>(w, range, of, tiles.first(tile));
