@@ -193,14 +193,19 @@ def peak_gflops():
     return float(re.search(r"limit ([0-9.]+) GFLOP", printed).group(1))
 
 
+def rotated(names, turn):
+    """Each begins in some turns: whoever comes behind a large process waits while the system clears its memory."""
+    names = list(names)
+    first = turn % max(1, len(names))
+    return names[first:] + names[:first]
+
+
 def rounds_of(case, threads, settings, folder):
     """For each program its figures: medians of the rounds, of starts, and the memory of a run alone."""
     found = {}
     for turn in range(settings.rounds + 1):
-        for name, program in PROGRAMS.items():
-            if turn > 0 and name not in found:
-                continue
-            first = program(case, threads, 0, folder)
+        for name in rotated(PROGRAMS if turn == 0 else found, turn):
+            first = PROGRAMS[name](case, threads, 0, folder)
             if "error" in first:
                 print(f"{case['name']}, {threads} threads: {name} has no figures: {first['error']}", file=sys.stderr)
             elif turn == 0:
@@ -208,8 +213,8 @@ def rounds_of(case, threads, settings, folder):
             else:
                 found[name]["starts"].append(first["start"])
                 found[name]["megabytes"] = max(found[name]["megabytes"], first["megabytes"])
-    for _ in range(settings.rounds):
-        for name in list(found):
+    for turn in range(settings.rounds):
+        for name in rotated(found, turn):
             used = PROGRAMS[name](case, threads, settings.seconds, folder)
             found[name]["rounds"].append(used["milliseconds"])
     return found
