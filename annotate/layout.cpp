@@ -98,11 +98,7 @@ std::vector<CutAxis> cut_axes(const ir::ShardingSpec& spec, std::span<const std:
 ir::Tensor cut_out_now(const ir::Tensor& whole, const Box& box) {
   ir::Tensor part(whole.type(), dims_of(box));
   if (part.size() == 0) return part;
-  std::int64_t at = 0;
-  for_each_run(whole.dims(), box, [&](std::int64_t first, std::int64_t count) {
-    copy_elements(whole, first, part, at, count);
-    at += count;
-  });
+  copy_out_of_box(whole, {whole.dims()}, box, part);
   return part;
 }
 
@@ -131,11 +127,7 @@ ir::Tensor cut_out(const ir::Tensor& whole, const Box& box) {
 
 void put_into(ir::Tensor& whole, const Box& box, const ir::Tensor& part) {
   if (part.size() == 0) return;
-  std::int64_t at = 0;
-  for_each_run(whole.dims(), box, [&](std::int64_t first, std::int64_t count) {
-    copy_elements(part, at, whole, first, count);
-    at += count;
-  });
+  copy_into_box(part, whole, {whole.dims()}, box);
 }
 
 std::vector<Shard> layout_of(const ir::ShardingSpec& spec, std::span<const std::int64_t> dims) {

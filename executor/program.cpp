@@ -24,6 +24,12 @@ std::string text_of(const Iterations& acts) {
   return acts == Iterations{} ? "" : fmt::format(" in iterations {} to {}", acts.first, acts.end - 1);
 }
 
+// The tensor, where it moves in parts. Programs that are made by hand may be without the tensors of the host.
+const HostTensor* if_in_parts(const std::vector<HostTensor>& tensors, int tensor) {
+  if (std::cmp_greater_equal(tensor, tensors.size()) || tensors[tensor].parts.empty()) return nullptr;
+  return &tensors[tensor];
+}
+
 struct PrintStep {
   const Program& program;
 
@@ -52,11 +58,10 @@ struct PrintStep {
     return text;
   }
 
-  // Programs that are made by hand may be without the tensors of the host.
   static std::string part(const std::vector<HostTensor>& tensors, int tensor, int part) {
-    if (std::cmp_greater_equal(tensor, tensors.size()) || tensors[tensor].parts.empty()) return "";
-    const HostTensor& whole = tensors[tensor];
-    return fmt::format(" {}{}", whole.name, to_string(whole.parts[part], whole.type.dims));
+    const HostTensor* whole = if_in_parts(tensors, tensor);
+    if (whole == nullptr) return "";
+    return fmt::format(" {}{}", whole->name, to_string(whole->parts[part], whole->type.dims));
   }
 
   std::string operator()(const LoadFromHost& step) const {
@@ -181,11 +186,10 @@ class VerifyStep {
   }
   void moves(const std::vector<HostTensor>& tensors, int tensor, int part, const Slot& slot) const {
     IR_CHECK(at(slot).memory != Memory::Streaming);
-    // Programs that are made by hand may be without the tensors of the host.
-    if (std::cmp_greater_equal(tensor, tensors.size()) || tensors[tensor].parts.empty()) return;
-    const HostTensor& whole = tensors[tensor];
-    IR_CHECK(std::cmp_less(part, whole.parts.size()) && at(slot).type == moved_type(whole, part),
-             "{} is no part of '{}'", to_string(at(slot).type), whole.name);
+    const HostTensor* whole = if_in_parts(tensors, tensor);
+    IR_CHECK(whole == nullptr ||
+                 (std::cmp_less(part, whole->parts.size()) && at(slot).type == moved_type(*whole, part)),
+             "{} is no part of '{}'", to_string(at(slot).type), whole->name);
   }
   void operator()(const CopyBetweenProcessors& step) {
     for (const Transfer& one : step.transfers) {

@@ -112,11 +112,7 @@ Dims dims_of(const Box& box) {
 
 std::int64_t elements_of(const Box& box) {
   std::int64_t elements = 1;
-  for (const Ranges& ranges : box) {
-    std::int64_t along = 0;
-    for (const IndexRange& range : ranges) along += range.end - range.begin;
-    elements *= along;
-  }
+  for (const Ranges& ranges : box) elements *= length(ranges);
   return elements;
 }
 

@@ -66,10 +66,9 @@ struct WindowGradient {
   }
 
  private:
-  // Of strips of tiles, and a line of the cache: at powers of two all 36 would share a few places of it.
+  // Of strips of so many tiles.
   static std::int64_t floats_of_element(std::int64_t tiles, const Images& images) {
-    constexpr std::int64_t kLine = 16;
-    return tiles * strip_count(images.channels) * kStrip + kLine;
+    return tiles * strip_count(images.channels) * kStrip + kApart;
   }
 
   std::shared_ptr<const onednn::Call> bring(const Images& images) const {

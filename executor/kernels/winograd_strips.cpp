@@ -35,10 +35,6 @@ std::int64_t tiles_of_block(const Shape& shape) {
   return std::min<std::int64_t>(shape.tiles(), are_kept(shape) ? 24 : 128);
 }
 
-// The 36 elements of what is transformed lie so many floats further apart than they are long, a line of the
-// cache: at powers of two all would share a few of its places.
-constexpr std::int64_t kApart = 16;
-
 // Of an element of all windows.
 std::int64_t floats_of_windows(const Shape& shape) {
   return floats_of_strips(shape.x.channels, shape.y.channels) + kApart;

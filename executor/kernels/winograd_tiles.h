@@ -23,6 +23,9 @@ inline constexpr std::int64_t kResults = ir::kWinogradTile;
 inline constexpr std::int64_t kWindow = 3;
 inline constexpr std::int64_t kTaps = kWindow * kWindow;
 inline constexpr std::int64_t kElements = kSide * kSide;
+/// The elements of what is transformed lie so many floats further apart than they are long, a line of the
+/// cache: at powers of two all 36 would share a few of its places.
+inline constexpr std::int64_t kApart = 16;
 
 namespace points {
 inline constexpr float kA = 0.5F * std::numbers::sqrt2_v<float>;

@@ -116,33 +116,26 @@ const Datum& HostInputs::next(int input, int part, int replica) {
   if (comes_whole(tensor, chunks_of_input(tensor, program_->replicas))) return given;
   const int chunk = tensor.broadcast ? micro_batch : micro_batch * program_->replicas + replica;
   if (!given.is_tensor()) return (*given.items)[chunk];
+  const ir::DataType element = tensor.type.element;
+  const auto view = [&](const Dims& dims, std::int64_t first) -> const Datum& {
+    void* memory = const_cast<void*>(given.tensor.raw());
+    return next_ = Tensor::view(element, dims,
+                                static_cast<std::byte*>(kernels::element_at(memory, element, first)));
+  };
   if (!tensor.parts.empty()) {
-    const ir::Type type = moved_type(tensor, part);
-    const std::int64_t first_of_chunk = chunk * tensor.type.element_count();
-    if (const auto run = ir::only_run(tensor.type.dims, tensor.parts[part])) {
-      void* there = const_cast<void*>(given.tensor.raw());
-      return next_ = Tensor::view(
-                 type.element, type.dims,
-                 static_cast<std::byte*>(kernels::element_at(there, type.element, first_of_chunk + *run)));
-    }
-    Tensor moved = pool_.take(type.element, type.dims);
-    std::int64_t at = 0;
-    ir::for_each_run(tensor.type.dims, tensor.parts[part], [&](std::int64_t first, std::int64_t count) {
-      ir::copy_elements(given.tensor, first_of_chunk + first, moved, at, count);
-      at += count;
-    });
+    const Dims& whole = tensor.type.dims;
+    const ir::Box& box = tensor.parts[part];
+    const std::int64_t first = chunk * ir::element_count(whole);
+    if (const auto run = ir::only_run(whole, box)) return view(dims_of(box), first + *run);
+    Tensor moved = pool_.take(element, dims_of(box));
+    ir::copy_out_of_box(given.tensor, {whole, first}, box, moved);
     return next_ = std::move(moved);
   }
   const Piece piece = piece_of(tensor, tensor.type.dims, chunk, load % tensor.slices);
-  const auto* data = static_cast<const std::byte*>(given.tensor.raw());
-  const std::int64_t element = ir::storage_bytes(tensor.type.element);
-  if (piece.rows == 1) {
-    auto* first = const_cast<std::byte*>(data + piece.first * element);
-    return next_ = Tensor::view(tensor.type.element, tensor.type.dims, first);
-  }
-  Tensor slice = pool_.take(tensor.type.element, tensor.type.dims);
-  const kernels::StridedCopy rows(slice.type(), {{piece.rows, piece.stride, piece.row}, {piece.row, 1, 1}});
-  rows.run(data + piece.first * element, slice.raw());
+  if (piece.rows == 1) return view(tensor.type.dims, piece.first);
+  Tensor slice = pool_.take(element, tensor.type.dims);
+  const kernels::StridedCopy rows(element, {{piece.rows, piece.stride, piece.row}, {piece.row, 1, 1}});
+  rows.run(kernels::element_at(given.tensor.raw(), element, piece.first), slice.raw());
   return next_ = std::move(slice);
 }
 
@@ -235,13 +228,9 @@ void HostOutputs::put(int output, int chunk, int slice, const Datum& value) {
 void HostOutputs::put_part(int output, int part, int chunk, const Datum& value) {
   const HostTensor& tensor = program_->outputs[output];
   if (!begun_[output]) begin(output, tensor.type.element, tensor.type.dims);
-  Tensor& result = results_[output].tensor;
-  std::int64_t at = 0;
-  const std::int64_t first_of_chunk = chunk * tensor.type.element_count();
-  ir::for_each_run(tensor.type.dims, tensor.parts[part], [&](std::int64_t first, std::int64_t count) {
-    ir::copy_elements(value.tensor, at, result, first_of_chunk + first, count);
-    at += count;
-  });
+  const Dims& whole = tensor.type.dims;
+  ir::copy_into_box(value.tensor, results_[output].tensor, {whole, chunk * ir::element_count(whole)},
+                    tensor.parts[part]);
 }
 
 std::span<const Datum> HostOutputs::results() const {

@@ -4,7 +4,6 @@
 #include "executor/lower/draft/draft.h"
 
 #include <algorithm>
-#include <set>
 
 #include "executor/lower/draft/early_outputs.h"
 #include "executor/lower/program/append.h"
@@ -104,36 +103,33 @@ void Draft::make_host_tensors() {
   }
 }
 
-// Where some op reads all of an input, that is a part as well.
+// Where some op reads all of an input, that is a part as well, the first one.
 void Draft::add_parts_of_inputs() {
-  std::set<ValueId> in_parts;
-  for (const auto& [id, part] : placed.host_parts) {
-    if (input_index_[part.whole] >= 0) in_parts.insert(part.whole);
-  }
-  if (in_parts.empty()) return;
+  if (placed.host_parts.empty()) return;
   const ir::Consumers readers(graph);
-  for (ValueId whole : in_parts) {
-    if (!readers[whole].empty())
-      add_part(program.inputs[input_index_[whole]], whole, ir::whole_box(graph[whole].type.dims));
-  }
   for (const auto& [id, part] : placed.host_parts) {
-    input_index_[id] = input_index_[part.whole];
-    if (input_index_[id] >= 0) add_part(program.inputs[input_index_[id]], id, part.box);
+    const int input = input_index_[part.whole];
+    if (input < 0) continue;
+    executor::HostTensor& tensor = program.inputs[input];
+    if (tensor.parts.empty() && !readers[part.whole].empty())
+      add_part(tensor, part.whole, ir::whole_box(tensor.type.dims));
+    input_index_[id] = input;
+    add_part(tensor, id, part.box);
   }
 }
 
 // The first part of an output stands where all of it stood.
 void Draft::add_output(ValueId id, int batches, int accumulation) {
-  const auto part = placed.host_parts.find(id);
-  const ValueId whole = part == placed.host_parts.end() ? id : part->second.whole;
-  std::vector<int>& known = output_indices_[whole];
-  if (known.empty() || part == placed.host_parts.end()) {
-    known.push_back(static_cast<int>(program.outputs.size()));
+  const ValueId whole = placed.known_to_host_as(id);
+  const bool is_part = whole != id;
+  std::vector<int>& indices = output_indices_[whole];
+  if (!is_part || indices.empty()) {
+    indices.push_back(static_cast<int>(program.outputs.size()));
     program.outputs.push_back(host_output(graph[whole], anchor(whole), batches, accumulation));
   }
-  if (part == placed.host_parts.end()) return;
-  output_indices_[id] = known;
-  add_part(program.outputs[known.front()], id, part->second.box);
+  if (!is_part) return;
+  output_indices_[id] = indices;
+  add_part(program.outputs[indices.front()], id, placed.host_parts.at(id).box);
 }
 
 void Draft::add_part(executor::HostTensor& tensor, ValueId id, const ir::Box& box) {
