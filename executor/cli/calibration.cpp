@@ -1,14 +1,15 @@
 // A machine whose threads share a memory, as a device: each number is read off the time of one kernel, from
 // which what is known already has been taken away. In this order:
 //   call, launch     a run of one tiny op and of chains of them
-//   product          the fastest of three cubes; what a short one, one with few inner elements and those of
-//                    an operand that is no constant take beside
+//   product          the fastest of three cubes; what a short one and one with few inner elements take beside
+//   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
+//                    comes at 1.7 times that or more is in the cache, and what comes at 1.7 times the rate of
+//                    the largest of these in the threads' own. Then one row by weights that no cache holds,
+//                    which are only read
+//   packing          what products of an operand that is no constant take beside
 //   few rows         eight rows by weights that the cache holds, by the rate of products
 //   convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels and, for
 //                    Winograd's way, of 3 x 3, by the rate of products
-//   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
-//                    comes at 1.7 times that or more is in the cache. Then one row by weights that no cache
-//                    holds, which are only read
 //   bytes            a product of them, without what its results take
 //   vectors          GELU of rows that the cache holds
 //   spread           what a product of middle size takes longer than its share of all threads' rate
@@ -18,6 +19,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "executor/device/fields.h"
 #include "executor/device/read_device.h"
@@ -28,7 +31,7 @@ namespace {
 
 constexpr double kHertz = 1e9;
 constexpr std::array<int, 3> kCubes{256, 512, 1024};
-constexpr std::array<int, 7> kTriads{14, 15, 16, 18, 20, 22, 24};  // powers of two
+constexpr std::array<int, 8> kTriads{14, 15, 16, 17, 18, 20, 22, 24};  // powers of two
 constexpr std::array<int, 2> kChains{8, 64};
 constexpr double kElementBytes = 4;
 
@@ -56,9 +59,10 @@ class Calibration {
     describe_one_processor();
     measure_calls();
     measure_products();
-    measure_convolutions();
-    measure_few_rows();
     measure_memory();
+    measure_packing();
+    measure_few_rows();
+    measure_convolutions();
     measure_products_of_bytes();
     measure_vectors();
     keep_within_fields();
@@ -118,7 +122,18 @@ class Calibration {
                          overhead - device_.spread_seconds;
     device_.matrix_fill = std::max(0.0, taken * rate / (kSide * kSide) - kInner);
     rate_ = rate;
-    measure_packing();
+  }
+
+  double memory_rate() const { return device_.exchange_bytes_per_cycle * kHertz * machine_.threads; }
+  bool is_near(double working_set) const {
+    return working_set <= static_cast<double>(device_.near_cache_bytes) * machine_.threads;
+  }
+  /// What a product waits for operands that the cache holds.
+  double waiting_seconds(double bytes, double working_set) const {
+    return is_near(working_set) ? 0 : bytes / memory_rate() / device_.cache_speed / device_.read_speed;
+  }
+  double storing_seconds(double bytes, double working_set) const {
+    return bytes / memory_rate() / (is_near(working_set) ? device_.near_cache_speed : device_.cache_speed);
   }
 
   // Products whose second operand is no constant, and is brought into the order of the kernel in every run:
@@ -136,7 +151,8 @@ class Calibration {
     const double few = taken("32");
     const double for_a_row = std::max((taken("512") - few) / (kManyRows - kFewRows), 1e-12);
     device_.changing_weights_share = std::min(1.0, kCount * kSide * kSide / for_a_row / rate_);
-    const double packing = few - device_.spread_seconds -
+    constexpr double kWeights = kElementBytes * kCount * kSide * kSide;
+    const double packing = few - device_.spread_seconds - waiting_seconds(kWeights, kWeights) -
                            kCount * kFewRows * kSide * kSide / rate_ / device_.changing_weights_share;
     const double cycles =
         std::max(0.0, packing) * kHertz * machine_.threads / (kCount * kSide * kSide / kGroup);
@@ -150,42 +166,60 @@ class Calibration {
     const int columns = 512 * machine_.threads;
     const double taken =
         kernel_seconds({"product", {{"rows", "8"}, {"inner", "512"}, {"columns", std::to_string(columns)}}}) -
-        device_.matrix_overhead_single_cycles / kHertz - device_.spread_seconds;
+        device_.matrix_overhead_single_cycles / kHertz - device_.spread_seconds -
+        waiting_seconds(kElementBytes * kInner * columns, kElementBytes * kInner * columns);
     device_.few_rows_share = std::min(1.0, kRows * kInner * columns / rate_ / std::max(taken, 1e-9));
   }
 
+  struct Layer {
+    std::int64_t channels;
+    std::int64_t image;  ///< each way
+    std::int64_t kernel;
+  };
+
   void measure_convolutions() {
-    device_.convolution_share = share_of_convolutions("64", "28", "5");
-    constexpr std::int64_t kSide = 64;
-    constexpr std::int64_t kChannels = 8;
-    constexpr std::int64_t kTaps = 25;
-    const ir::ConvShape few{.window = {.output = {kSide, kSide}},
-                            .in_channels = kChannels,
-                            .out_channels = kChannels,
-                            .kernel_size = kTaps,
-                            .out_size = kSide * kSide};
-    device_.row_convolution_share = share_of_convolutions("8", "64", "5") * ir::multiply_adds_by_rows(few) /
+    device_.convolution_share = share_of(Layer{.channels = 64, .image = 28, .kernel = 5});
+    constexpr Layer kRows{.channels = 8, .image = 64, .kernel = 5};
+    const ir::ConvShape few{.window = {.output = {kRows.image, kRows.image}},
+                            .in_channels = kRows.channels,
+                            .out_channels = kRows.channels,
+                            .kernel_size = kRows.kernel * kRows.kernel,
+                            .out_size = kRows.image * kRows.image};
+    device_.row_convolution_share = share_of(kRows) * ir::multiply_adds_by_rows(few) /
                                     static_cast<double>(few.out_size * few.out_channels * few.depth());
     // Of two sizes of images, between which the others lie.
-    device_.winograd_share =
-        std::sqrt(share_of_convolutions("64", "56", "3") * share_of_convolutions("128", "28", "3"));
+    device_.winograd_share = std::sqrt(share_by_winograd({.channels = 64, .image = 56, .kernel = 3}) *
+                                       share_by_winograd({.channels = 128, .image = 28, .kernel = 3}));
   }
-  // Of layers inside of a net: at its ends images are brought into the kernels' order and back.
-  double share_of_convolutions(const char* channels, const char* image, const char* kernel) const {
+  // Of very many channels, beside which the transforms do not count.
+  double share_by_winograd(const Layer& layer) const {
+    constexpr double kWindows = 4;  // 36 numbers of 9
+    return share_of(layer, kWindows) * (1 + 2 * ir::kWinogradTransform / static_cast<double>(layer.channels));
+  }
+  // Of layers inside of a net: at its ends images are brought into the kernels' order and back. Weights are
+  // kept in so many times their bytes.
+  double share_of(const Layer& layer, double kept = 1) const {
     constexpr int kFew = 2;
     constexpr int kMany = 6;
+    const std::string channels = std::to_string(layer.channels);
     const auto layers = [&](int count) {
       return time_({"convolution",
                     {{"layers", std::to_string(count)},
                      {"channels", channels},
                      {"filters", channels},
-                     {"image", image},
-                     {"kernel", kernel}}});
+                     {"image", std::to_string(layer.image)},
+                     {"kernel", std::to_string(layer.kernel)}}});
     };
     const ProbeTime few = layers(kFew);
     const ProbeTime many = layers(kMany);
-    const double launches = (kMany - kFew) * (launch() + device_.spread_seconds);
-    return (many.flop - few.flop) / 2 / std::max(many.seconds - few.seconds - launches, 1e-9) / rate_;
+    const auto image = kElementBytes * static_cast<double>(layer.channels * layer.image * layer.image);
+    const auto weights = kElementBytes * kept *
+                         static_cast<double>(layer.channels * layer.channels * layer.kernel * layer.kernel);
+    const double moving = waiting_seconds(image, 2 * image + weights) +
+                          waiting_seconds(weights, 2 * image + kMany * weights) +
+                          storing_seconds(image, 2 * image + weights);
+    const double beside = (kMany - kFew) * (launch() + device_.spread_seconds + moving);
+    return (many.flop - few.flop) / 2 / std::max(many.seconds - few.seconds - beside, 1e-9) / rate_;
   }
 
   void measure_memory() {
@@ -207,16 +241,33 @@ class Calibration {
     // times as fast half comes at 1.6 times the rate, and large shared ones are not even twice as fast as
     // memory.
     constexpr double kInCache = 1.7;
-    double bytes_in_cache = 0;
-    double seconds_in_cache = 0;
+    double slowest = 0;  // of the cache, at its largest working set
+    for (const Point& point : points) {
+      if (point.rate >= kInCache * largest) slowest = point.rate;
+    }
+    std::vector<Point> cached;
+    std::vector<Point> near;
     for (const Point& point : points) {
       if (point.rate < kInCache * largest) continue;
-      device_.cache_bytes = std::llround(point.bytes);
-      bytes_in_cache += point.bytes;
-      seconds_in_cache += point.bytes / point.rate;
+      (point.rate < kInCache * slowest ? cached : near).push_back(point);
     }
+    const auto speed_of = [&](const std::vector<Point>& level) {
+      double bytes = 0;
+      double taken = 0;
+      for (const Point& point : level) {
+        bytes += point.bytes;
+        taken += point.bytes / point.rate;
+      }
+      return level.empty() ? 1 : std::max(1.0, bytes / taken / largest);
+    };
+    const auto size_of = [](const std::vector<Point>& level) {
+      return level.empty() ? 0 : std::llround(level.back().bytes);
+    };
+    device_.cache_bytes = size_of(cached);
+    device_.cache_speed = speed_of(cached);
+    device_.near_cache_bytes = size_of(near) / machine_.threads;
+    device_.near_cache_speed = speed_of(near);
     device_.read_speed = std::max(1.0, rate_of_weights() / largest);
-    if (bytes_in_cache > 0) device_.cache_speed = std::max(1.0, bytes_in_cache / seconds_in_cache / largest);
     device_.exchange_bytes_per_cycle = largest / kHertz / machine_.threads;
     device_.copy_bytes_per_cycle = device_.exchange_bytes_per_cycle;
   }
@@ -224,7 +275,8 @@ class Calibration {
   double rate_of_weights() const {
     constexpr double kSide = 8192;
     const double taken = kernel_seconds({"product", {{"rows", "1"}, {"inner", "8192"}, {"columns", "8192"}}});
-    return kSide * kSide * kElementBytes / std::max(taken - device_.spread_seconds, 1e-9);
+    const double multiplying = kSide * kSide / rate_;
+    return kSide * kSide * kElementBytes / std::max(taken - multiplying - device_.spread_seconds, 1e-9);
   }
 
   // These are so fast that what their results take counts, which are floats and stay in the cache.
@@ -233,8 +285,7 @@ class Calibration {
     constexpr double kResults = kElementBytes * kSize * kSize;
     Probe bytes = cube(kSize);
     bytes.parameters["operands"] = "byte";
-    const double stores =
-        kResults / (device_.exchange_bytes_per_cycle * device_.cache_speed * kHertz * machine_.threads);
+    const double stores = storing_seconds(kResults, kResults);
     const double taken = std::max(kernel_seconds(bytes) - device_.spread_seconds - stores, 1e-9);
     device_.matrix.quarter = std::max(rate_, cubed(kSize) / taken) / kHertz / machine_.threads;
   }

@@ -67,8 +67,8 @@ struct Device {
   double matrix_fill = 0;           ///< shared memory: inner elements that it takes to fill a unit
   double matrix_tile_exponent = 0;  ///< shared memory: rate of a piece ~ (its area / 128 x 128) to this power
   double convolution_share = 1;     ///< of the rate of products that convolutions keep up
-  /// The same of those of 3 x 3 at a stride of 1 whose weights are known, by Winograd's way, which takes
-  /// fewer multiply-adds than are counted; 0: there is none.
+  /// The same of those of 3 x 3 at a stride of 1 by Winograd's way with very many channels, which takes fewer
+  /// multiply-adds than are counted; 0: there is none.
   double winograd_share = 0;
   double row_convolution_share = 1;   ///< the same of those of few channels, whose vectors lie along rows
   double few_rows_share = 1;          ///< and that products of fewer rows than a piece has keep up
@@ -80,6 +80,9 @@ struct Device {
   Fusion fusion = Fusion::Nodes;
   std::int64_t cache_bytes = 0;  ///< of the last level between the units and shared memory
   double cache_speed = 1;        ///< times the rate of shared memory
+  /// Of a tile's own cache, what is in which a product uses while it computes. Of a CPU.
+  std::int64_t near_cache_bytes = 0;
+  double near_cache_speed = 1;  ///< times the rate of shared memory
   /// The same of what a product reads from shared memory. Kernels that store have the rate itself: before a
   /// core stores into a line it reads it.
   double read_speed = 1;

@@ -55,6 +55,8 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"fusion", Framework, Framework},
     {"cacheBytes", Unused, Study},
     {"cacheSpeed", Unused, Study},
+    {"nearCacheBytes", Unused, Unused},
+    {"nearCacheSpeed", Unused, Unused},
     {"readSpeed", Unused, Unused},
     {"rowBytes", Unused, Framework},
     {"dispatchSeconds", Unused, Unused},

@@ -100,6 +100,18 @@ std::vector<std::size_t> ops_alike(const ir::Graph& graph) {
   return alike;
 }
 
+std::vector<CachedBytes> found_in_caches(const ir::Graph& graph, const std::vector<DeviceKernel>& kernels,
+                                         const device::Device& device, int tiles) {
+  std::vector<CachedBytes> found(kernels.size());
+  if (!is_host(device)) return found;
+  const std::int64_t near_bytes = device.near_cache_bytes * tiles;
+  const std::vector<std::int64_t> all =
+      cached_bytes(graph, kernels, std::max(device.cache_bytes, near_bytes));
+  const std::vector<std::int64_t> near = cached_bytes(graph, kernels, near_bytes);
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = {.all = all[i], .near = near[i]};
+  return found;
+}
+
 }  // namespace
 
 const BlockCost& BlockCosts::of(const ir::Graph& graph, int tiles) {
@@ -127,8 +139,7 @@ BlockCost block_cost(const ir::Graph& graph, const device::Device& device, int t
   bool has_update = false;
   OutputTimes outputs(graph);
   const std::vector<DeviceKernel> kernels = device_kernels(graph, device);
-  std::vector<std::int64_t> cached(kernels.size());
-  if (device.kind == device::ProcessorKind::Cpu) cached = cached_bytes(graph, kernels, device.cache_bytes);
+  const std::vector<CachedBytes> cached = found_in_caches(graph, kernels, device, tiles);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const DeviceKernel& kernel = kernels[i];
     if (const auto movement = movement_of(kernel, device)) {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "executor/sim/kept_rows.h"
+#include "executor/sim/product_cost.h"
 #include "executor/sim/products.h"
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
@@ -66,7 +67,7 @@ bool is_product(const Op& op) {
 // Podium's own kernels have what follows a product in it where they have packed its weights, which they do of
 // those that never change.
 bool is_plain_on_host(const ir::Graph& graph, const Op& op, const device::Device& device) {
-  if (device.kind != device::ProcessorKind::Cpu || !op.spec->factors) return false;
+  if (!is_host(device) || !op.spec->factors) return false;
   return !graph.is_constant(op.inputs[op.spec->factors->right]);
 }
 
@@ -414,7 +415,7 @@ VectorWork joint_work(const ir::Graph& graph, const DeviceKernel& kernel,
     work.flop += ir::work_of(typed).flop;
     work.element_bytes = std::max(work.element_bytes, ir::bit_width(typed.output(0).element) / 8.0);
   }
-  if (device.kind == device::ProcessorKind::Cpu) work.flop = of_registers(graph, kernel, work.flop);
+  if (is_host(device)) work.flop = of_registers(graph, kernel, work.flop);
   double stored = 0;
   bool keeps_product = false;
   for (const auto& [id, inside] : made) {
@@ -516,7 +517,7 @@ OpCost KernelCosts::attention_part(const Op& op, const AttentionScores::Kernel& 
   return cost;
 }
 
-OpCost KernelCosts::operator()(const DeviceKernel& kernel, std::int64_t cached) const {
+OpCost KernelCosts::operator()(const DeviceKernel& kernel, const CachedBytes& cached) const {
   OpCost spread = on(tiles_, kernel, cached);
   if (device_.spread_seconds == 0 || tiles_ == 1) return spread;
   OpCost alone = on(1, kernel, cached);
@@ -525,11 +526,12 @@ OpCost KernelCosts::operator()(const DeviceKernel& kernel, std::int64_t cached) 
   return spread;
 }
 
-OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel, std::int64_t cached) const {
+OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel, const CachedBytes& cached) const {
   std::optional<device::Device> finding;
-  if (device_.kind == device::ProcessorKind::Cpu) {
+  if (is_host(device_)) {
     finding = device_;
-    finding->cache_bytes = std::min(device_.cache_bytes, cached);
+    finding->cache_bytes = std::min(device_.cache_bytes, cached.all);
+    finding->near_cache_bytes = std::min(device_.near_cache_bytes, cached.near / tiles);
   }
   const device::Device& moving = finding ? *finding : device_;
   OpCost sum;

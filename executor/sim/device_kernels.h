@@ -25,7 +25,11 @@ std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::D
 /// Whether the kernel updates a weight: plain arithmetic outside of all differentiation.
 bool is_update(const DeviceKernel& kernel);
 
-inline constexpr std::int64_t kAllThatFits = std::numeric_limits<std::int64_t>::max();
+/// Bytes of a kernel that are in caches when it begins.
+struct CachedBytes {
+  std::int64_t all = std::numeric_limits<std::int64_t>::max();
+  std::int64_t near = std::numeric_limits<std::int64_t>::max();  ///< of them in the tiles' own
+};
 
 /// The costs of a graph's kernels. Graph and device outlive it.
 class KernelCosts {
@@ -39,14 +43,15 @@ class KernelCosts {
   /// What only brings its operands and results into another form is its own, too. A transposition that only
   /// products read is theirs where tiles share memory and all is fused, and there what is put behind an input
   /// that nothing else reads, as new keys behind those of the past, is all that is written. On a CPU no more
-  /// than `cached` bytes of the kernel come from its cache (sim/cache_reuse.h); elsewhere all that fits does.
-  OpCost operator()(const DeviceKernel& kernel, std::int64_t cached = kAllThatFits) const;
+  /// than `cached` bytes of the kernel come from its caches (sim/cache_reuse.h); elsewhere all that fits
+  /// does.
+  OpCost operator()(const DeviceKernel& kernel, const CachedBytes& cached = {}) const;
 
  private:
   const ir::Graph& graph_;
   const device::Device& device_;
   int tiles_;
-  OpCost on(int tiles, const DeviceKernel& kernel, std::int64_t cached) const;
+  OpCost on(int tiles, const DeviceKernel& kernel, const CachedBytes& cached) const;
   OpCost attention_part(const ir::Op& op, const AttentionScores::Kernel& kernel, int tiles) const;
   bool is_read_as_it_lies(const ir::Op& op) const;
   bool appends(const ir::Op& op) const;

@@ -28,9 +28,8 @@ struct OpCost {
 /// by a run.
 OpCost op_cost(const ir::TypedOp& op, const device::Device& device, int tiles);
 
-/// The cycles of so many flop in a kernel of attention whose rows look at `positions` others: the share of
-/// the rate that it reaches rises with them. The device has such a kernel.
-double attention_cycles(double flop, double positions, double width, const device::Device& device, int tiles);
+/// Whether the device is this machine with Podium's own engine.
+bool is_host(const device::Device& device);
 
 /// Whether the device computes products whose operands are rounded to 8 bits in 8 bits, and keeps these so.
 /// This machine's engine multiplies them as floats.

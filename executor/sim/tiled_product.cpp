@@ -73,14 +73,15 @@ double tiled_cycles(const Product& product, const MatrixUnit& unit, const device
 
 }  // namespace
 
-double tiled_seconds(const Product& product, const MatrixUnit& unit, double bytes,
+double tiled_seconds(const Product& product, const MatrixUnit& unit, const Delivered& bytes,
                      const device::Device& device) {
   const double compute = tiled_cycles(product, unit, device);
-  const double memory = bytes / unit.exchange_bytes_per_cycle / unit.tiles;
+  const double memory = bytes.beside / unit.exchange_bytes_per_cycle / unit.tiles;
+  const double waiting = bytes.before / unit.exchange_bytes_per_cycle / unit.tiles;
   // Where both take as long they hinder each other.
   constexpr double kSharpness = 4;
   const double both = std::pow(std::pow(compute, kSharpness) + std::pow(memory, kSharpness), 1 / kSharpness);
-  return (both + unit.overhead_cycles + device.phase_overhead_cycles) / device.clock_hertz;
+  return (both + waiting + unit.overhead_cycles + device.phase_overhead_cycles) / device.clock_hertz;
 }
 
 }  // namespace podium::sim

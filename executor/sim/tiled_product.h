@@ -7,9 +7,14 @@
 
 namespace podium::sim {
 
-/// The time of the fastest choice of pieces, while shared memory delivers `bytes`, and a launch. The operands
-/// of a product come from memory: what other kernels did since has left nothing of them in the cache.
-double tiled_seconds(const Product& product, const MatrixUnit& unit, double bytes,
+/// What shared memory delivers in the time that a product's operands take.
+struct Delivered {
+  double beside = 0;  ///< while units multiply
+  double before = 0;  ///< they wait for it: beyond their own caches a CPU's cores fetch too little ahead
+};
+
+/// The time of the fastest choice of pieces, with what shared memory delivers, and a launch.
+double tiled_seconds(const Product& product, const MatrixUnit& unit, const Delivered& bytes,
                      const device::Device& device);
 
 }  // namespace podium::sim

@@ -23,14 +23,21 @@ OpCost tile_cost(const VectorWork& work, const Device& device, int tiles) {
 
 }  // namespace
 
-double memory_bytes(double bytes, double cached, const Device& device) {
-  return bytes - cached + cached / device.cache_speed;
+CacheRoom cache_room(const Device& device, int tiles) {
+  const double near = static_cast<double>(device.near_cache_bytes) * tiles;
+  return {.all = std::max(static_cast<double>(device.cache_bytes), near), .near = near};
+}
+
+double memory_bytes(double bytes, const CacheRoom& room, const Device& device) {
+  const double cached = std::min(bytes, room.all);
+  const double near = std::min(bytes, room.near);
+  return bytes - cached + (cached - near) / device.cache_speed + near / device.near_cache_speed;
 }
 
 double roofline_seconds(const Device& device, int tiles, double cycles, double bytes, double phases) {
-  // What fits into the cache is found there, of a larger kernel a part.
-  const double cached = std::min(bytes, static_cast<double>(device.cache_bytes));
-  const double memory_cycles = memory_bytes(bytes, cached, device) / device.exchange_bytes_per_cycle / tiles;
+  // What fits into a cache is found there, of a larger kernel a part.
+  const double memory_cycles =
+      memory_bytes(bytes, cache_room(device, tiles), device) / device.exchange_bytes_per_cycle / tiles;
   return (std::max(cycles, memory_cycles) + phases * device.phase_overhead_cycles) / device.clock_hertz;
 }
 

@@ -21,8 +21,17 @@ struct VectorWork {
 /// bytes at shared memory's rate, whichever takes longer.
 OpCost vector_cost(const VectorWork& work, const device::Device& device, int tiles);
 
-/// What shared memory delivers in the time that so many bytes take, of which `cached` are in the cache.
-double memory_bytes(double bytes, double cached, const device::Device& device);
+/// Bytes that caches hold.
+struct CacheRoom {
+  double all = 0;
+  double near = 0;  ///< of them in the tiles' own
+};
+
+CacheRoom cache_room(const device::Device& device, int tiles);
+
+/// What shared memory delivers in the time that so many bytes take, of which as many as there is room for are
+/// in the caches.
+double memory_bytes(double bytes, const CacheRoom& room, const device::Device& device);
 
 /// Shared memory, or the cache where all fits into it, delivers `bytes` while the units compute for `cycles`:
 /// the slower of the two decides. Each phase is a launch.

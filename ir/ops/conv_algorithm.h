@@ -8,8 +8,12 @@ namespace podium::ir {
 
 /// Results along each side of a tile of Winograd's algorithm.
 inline constexpr std::int64_t kWinogradTile = 4;
+/// Numbers of a transformed tile, and of a window.
+inline constexpr std::int64_t kWinogradNumbers = 36;
 /// What the transforms of weights in a run take, in tiles.
 inline constexpr std::int64_t kWinogradWeights = 13;
+/// What the transform of a tile takes of X or of Y, in channels of the other that multiply it.
+inline constexpr double kWinogradTransform = 24;
 /// The tiles of all images; 0 where the algorithm has no such windows: it has those of 3 x 3 of one group
 /// that move by one.
 std::int64_t winograd_tiles(const ConvShape& shape);

@@ -20,8 +20,8 @@ using testing::ProgramResult;
 using testing::run_program;
 using testing::TemporaryFolder;
 
-// Two threads: 100 GFMA/s each, 400 of bytes, 20 GB/s together, a cache of 6 MB at 80 GB/s, 5 us to wake
-// both.
+// Two threads: 100 GFMA/s each, 400 of bytes, 20 GB/s together, a cache of 26 MB at 80 GB/s and one of 3 MB
+// at 160, 5 us to wake both.
 device::Device known_machine() {
   return device::parse_device(
       R"({"base": "a100-80", "name": "known", "processorKind": "cpu", "processors": 1, "tiles": 2,
@@ -30,8 +30,8 @@ device::Device known_machine() {
     "phaseOverheadCycles": 300, "matrixOverheadHalfCycles": 200, "matrixOverheadSingleCycles": 200,
     "matrixWeightsSingleCycles": 400, "matrixShare": 1, "matrixFill": 4, "matrixTileExponent": 0,
     "convolutionShare": 0.5, "winogradShare": 1.5, "rowConvolutionShare": 0.7, "fewRowsShare": 0.6, "changingWeightsShare": 0.8,
-    "attentionShare": 0, "rateSpread": 0, "cacheBytes": 6400000, "cacheSpeed": 4,
-    "readSpeed": 1.5,
+    "attentionShare": 0, "rateSpread": 0, "cacheBytes": 25600000, "cacheSpeed": 4,
+    "nearCacheBytes": 1600000, "nearCacheSpeed": 8, "readSpeed": 1.5,
     "spreadSeconds": 5e-6, "hostCallSeconds": 1e-6, "hostLoadBytesPerSecond": 1e15, "hostLoadLatencySeconds": 0,
     "hostStoreBytesPerSecond": 1e15, "hostStoreLatencySeconds": 0, "streamingLoadBytesPerSecond": 1e15,
     "streamingStoreBytesPerSecond": 1e15, "streamingLoadLatencySeconds": 0, "streamingStoreLatencySeconds": 0})");
@@ -67,7 +67,10 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.exchange_bytes_per_cycle, 10, 0.5);
   EXPECT_NEAR(found.cache_speed, 4, 0.5);
   EXPECT_NEAR(found.read_speed, 1.5, 0.1);
-  EXPECT_EQ(found.cache_bytes, 3 * 4 << 18);        // the largest working set asked for that is below 6.4 MB
+  EXPECT_NEAR(found.near_cache_speed, 8, 1);
+  // The largest working sets asked for that are below 25.6 and 3.2 MB.
+  EXPECT_EQ(found.cache_bytes, 3 * 4 << 20);
+  EXPECT_EQ(found.near_cache_bytes, 3 * 4 << 17);
   EXPECT_NEAR(found.spread_seconds, 5e-6, 2.5e-6);  // it holds the overhead and the fill of its product
   EXPECT_NEAR(found.host_call_seconds, 1e-6, 0.5e-6);
 }

@@ -121,6 +121,31 @@ TEST(BlockCost, OfManyUpdatesHasOneLaunchWhereAKernelGoesOverManyTensors) {
   EXPECT_DOUBLE_EQ(block_cost(block.graph, gpu, gpu.tiles).seconds, 2e-3);
 }
 
+// Two tensors are touched between the making of a and its last reading, and of b.
+TEST(BlockCost, OfTheHostFindsWhatIsReadSoonInTheThreadsOwnCache) {
+  device::Device host = *device::find_preset("a100-80");
+  host.kind = device::ProcessorKind::Cpu;
+  host.tiles = 1;
+  host.fusion = device::Fusion::None;
+  host.cache_bytes = 0;
+  host.vector_bytes_per_cycle = 1e9;
+  host.near_cache_speed = 1e6;
+  const executor::Block block =
+      block_of("g (float[4096] x) => (float[4096] c) { a = Relu(x) b = Relu(a) c = Add(a, b) }");
+  const auto bytes = [&](double near) {
+    host.near_cache_bytes = static_cast<std::int64_t>(near);
+    const double launches = 3 * host.phase_overhead_cycles / host.clock_hertz;
+    return (block_cost(block.graph, host, 1).seconds - launches) * host.exchange_bytes_per_cycle *
+           host.clock_hertz;
+  };
+  constexpr double kTensor = 4.0 * 4096;
+  const double all = bytes(0);
+  EXPECT_NEAR(all, 7 * kTensor, 1);
+  EXPECT_NEAR(bytes(2 * kTensor - 1), all, 1);
+  EXPECT_NEAR(bytes(2 * kTensor), 2 * kTensor, 1);  // x and c
+  EXPECT_NEAR(bytes(8 * kTensor), 0, 1);
+}
+
 TEST(BlockCost, TellsHowLongBeforeItsEndAnOutputIsMade) {
   executor::Block block;
   block.graph = testing::graph_of(

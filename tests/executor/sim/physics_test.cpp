@@ -43,7 +43,7 @@ Device host() {
     "exchangeBytesPerCycle": 19, "phaseOverheadCycles": 360, "matrixOverheadSingleCycles": 490,
     "matrixWeightsSingleCycles": 360, "matrixShare": 1, "matrixFill": 1.6, "matrixTileExponent": 0,
     "convolutionShare": 1.07, "winogradShare": 1.9, "attentionShare": 0, "rateSpread": 0, "cacheBytes": 1000000,
-    "cacheSpeed": 4, "readSpeed": 1.7, "spreadSeconds": 4e-6})");
+    "cacheSpeed": 4, "nearCacheBytes": 200000, "nearCacheSpeed": 8, "readSpeed": 1.7, "spreadSeconds": 4e-6})");
 }
 
 // A preset whose numbers are all a little other.
@@ -226,7 +226,8 @@ TEST(Physics, WeightsOffChipAreNeverFaster) {
 TEST(Physics, PartsOfAModelComputeAsLongAsTheWhole) {
   for_random_cases(
       [](auto& /*random*/, Device device, const RandomModel& model, const Strategy& /*strategy*/) {
-        device.cache_bytes = 0;  // what one part leaves there another may not find
+        // What one part leaves there another may not find.
+        device.cache_bytes = device.near_cache_bytes = 0;
         device.fusion = device::Fusion::None;
         device.dispatch_seconds = 0;
         device.rate_spread = 0;
@@ -354,10 +355,11 @@ TEST(Physics, FartherProcessorsNeverTakeLessTime) {
 // Parts of the rate: what is left out of each is what the machine loses.
 TEST(Physics, AHigherShareOfARateNeverTakesMoreTime) {
   for_random_cases([](auto& random, Device device, const RandomModel& model, const Strategy& strategy) {
-    const std::array<double Device::*, 4> rates{&Device::matrix_share, &Device::vector_bytes_per_cycle,
-                                                &Device::exchange_bytes_per_cycle, &Device::cache_speed};
+    const std::array<double Device::*, 5> rates{&Device::matrix_share, &Device::vector_bytes_per_cycle,
+                                                &Device::exchange_bytes_per_cycle, &Device::cache_speed,
+                                                &Device::near_cache_speed};
     const double slow = clocked(model.placed(), device, strategy).makespan;
-    device.*rates[static_cast<std::size_t>(pick(random, 0, 3))] *= 1.1;
+    device.*rates[static_cast<std::size_t>(pick(random, 0, 4))] *= 1.1;
     EXPECT_LE(clocked(model.placed(), device, strategy).makespan, slow * (1 + kRounding));
   });
 }

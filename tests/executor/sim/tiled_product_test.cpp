@@ -10,7 +10,7 @@ namespace {
 double seconds(const device::Device& device, const Product& product) {
   const double bytes =
       2 * (product.rows * product.inner + product.inner * product.columns + product.rows * product.columns);
-  return tiled_seconds(product, matrix_unit(device, device.tiles, 2), bytes, device);
+  return tiled_seconds(product, matrix_unit(device, device.tiles, 2), {.beside = bytes}, device);
 }
 
 const device::Device& a100() { return *device::find_preset("a100-80"); }
@@ -41,12 +41,21 @@ TEST(TiledSeconds, NeverFallWithWork) {
   }
 }
 
+TEST(TiledSeconds, HoldWhatComesBeforeTheProductAndHideWhatComesBeside) {
+  const Product product{.rows = 4096, .inner = 4096, .columns = 4096};
+  const MatrixUnit unit = matrix_unit(a100(), a100().tiles, 2);
+  const double computed = tiled_seconds(product, unit, {}, a100());
+  const double bytes = 0.1 * computed * unit.exchange_bytes_per_cycle * unit.tiles * a100().clock_hertz;
+  EXPECT_NEAR(tiled_seconds(product, unit, {.beside = bytes}, a100()) / computed, 1, 1e-4);
+  EXPECT_NEAR(tiled_seconds(product, unit, {.before = bytes}, a100()) / computed, 1.1, 1e-4);
+}
+
 TEST(TiledSeconds, OfWeightsThatChangeHoldTheirPacking) {
   const Product product{.rows = 1024, .inner = 1024, .columns = 1024};
   MatrixUnit unit = matrix_unit(a100(), a100().tiles, 2);
-  const double packed = tiled_seconds(product, unit, 0, a100());
+  const double packed = tiled_seconds(product, unit, {}, a100());
   unit.weights_cycles = 540;  // for each of 1024 groups, over 108 units
-  EXPECT_NEAR(tiled_seconds(product, unit, 0, a100()) - packed, 1024 * 5 / a100().clock_hertz, 1e-9);
+  EXPECT_NEAR(tiled_seconds(product, unit, {}, a100()) - packed, 1024 * 5 / a100().clock_hertz, 1e-9);
 }
 
 }  // namespace

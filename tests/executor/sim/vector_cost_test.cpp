@@ -55,6 +55,19 @@ TEST(Roofline, FindsAPartOfALargeKernelInTheCache) {
   }
 }
 
+// Of 180 bytes 40 are in the two tiles' own caches, which are eight times as fast, and 60 more in the other.
+TEST(Roofline, FindsAPartInTheTilesOwnCaches) {
+  device::Device device = small_device(false);
+  device.phase_overhead_cycles = 0;
+  device.cache_bytes = 100;
+  device.cache_speed = 4;
+  device.near_cache_bytes = 20;
+  device.near_cache_speed = 8;
+  EXPECT_DOUBLE_EQ(roofline_seconds(device, 2, 0, 40, 1), 40 / 8.0 / 4 / 2);
+  EXPECT_DOUBLE_EQ(roofline_seconds(device, 1, 0, 40, 1), (20 / 8.0 + 20 / 4.0) / 4);
+  EXPECT_DOUBLE_EQ(roofline_seconds(device, 2, 0, 180, 1), (80 + 60 / 4.0 + 40 / 8.0) / 4 / 2);
+}
+
 TEST(Roofline, CountsALaunchForEachPhase) {
   const device::Device device = small_device(false);
   EXPECT_DOUBLE_EQ(roofline_seconds(device, 2, 5, 80, 1), 10 + 10);
