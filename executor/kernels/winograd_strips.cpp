@@ -117,12 +117,14 @@ class Convolution {
                      });
     }
     for (std::int64_t element = 0; element < kElements; ++element) {
-      multiply_strips(elements_[element],
-                      {.x = seen + element * seen_step,
-                       .rows = count,
-                       .y = products + element * product_step,
-                       .row_y = columns},
-                      StripRange{0, elements_[element].strips()});
+      multiply_strips(
+          elements_[element],
+          {.x = seen + element * seen_step,
+           .rows = count,
+           .y = products + element * product_step,
+           .row_y = columns,
+           .next = element + 1 < kElements ? elements_[element + 1].numbers.data<float>() : nullptr},
+          StripRange{0, elements_[element].strips()});
     }
     for (std::int64_t i = 0; i < count; ++i)
       transform_y(shape_.place_of(begin + i), products + i * columns, product_step);
@@ -231,7 +233,8 @@ void convolve_by_winograd_strips(const Shape& shape, const WinogradOperands& ope
 }
 
 bool has_winograd_strips(const Shape& shape) {
-  constexpr std::int64_t kEnoughTiles = 32;  // for windows that have to come, more than twice as many
+  // To hide how long windows take to come, more than twice as many as the library's.
+  constexpr std::int64_t kEnoughTiles = 16;
   return shape.x.channels % kChannelLanes == 0 && shape.y.channels % kChannelLanes == 0 &&
          (!kLibraryPacksProducts || are_kept(shape) || shape.tiles() >= kEnoughTiles);
 }

@@ -2,6 +2,8 @@
 // by once; with AVX-512 each half of a strip of floats is with seven or eight. One row is multiplied with
 // several strips where a strip has not enough sums to hide how long an addition takes. Weights of few bits
 // become floats in registers too, and their scales are applied to the sums of a group.
+// Where several tiles of rows go over a strip, each of them asks for a share of the strip that comes next, in
+// equal steps all the while: a second-level cache then has it in time, from wherever it comes.
 #include "executor/kernels/tools/strip_products.h"
 
 #if defined(__AVX2__)
@@ -28,14 +30,18 @@ constexpr std::int64_t kLanes = 8;
 constexpr std::int64_t kParts = kStrip / kLanes;
 template <int kBits>
 constexpr int kTileRows = kBits == 32 ? kMostFloatRows : kMostStripRows;
+constexpr std::int64_t kLineBytes = 64;
 // Weights that no cache has any longer are asked for so far ahead, where the processor does not do that in
 // time by itself: of floats where a row has many sums, and of few bits, whose pages are over sooner.
-constexpr std::int64_t kFloatsAhead = kLanes == 16 ? 0 : 2048;
+constexpr std::int64_t kFloatsAhead = kLanes == 16 ? 8192 : 2048;
 constexpr std::int64_t kBitsAhead = kLanes == 16 ? 8192 : 0;
 constexpr std::int64_t bytes_ahead(int bits, int rows) {
   if (bits != 32) return kBitsAhead;
   return rows > 3 ? kFloatsAhead : 0;
 }
+// Whether a tile asks for what comes next beside, and then for nothing of its own where that is several lines
+// a row.
+enum class Asks : std::uint8_t { Own, Next };
 using FloatLanes [[gnu::vector_size(kLanes * sizeof(float))]] = float;
 using WordLanes [[gnu::vector_size(kLanes * sizeof(std::int32_t))]] = std::int32_t;
 
@@ -102,22 +108,35 @@ template <int kRows, int kSums>
   }
 }
 
+// A share of what is multiplied next: `step` bytes more for each row of a strip.
+struct Share {
+  const std::uint8_t* at = nullptr;
+  std::int64_t step = 0;
+};
+
 // Adds to the tile the products of `count` rows of its strips, the first of which starts at `strip`; `x`: of
 // each row the number that the first of these is multiplied with, `step` elements before the next.
-template <int kBits, bool kHasZeros, int kStrips, int kWidth = kParts, int kRows>
+template <int kBits, bool kHasZeros, int kStrips, int kWidth = kParts, Asks kAsks = Asks::Own, int kRows>
 [[gnu::always_inline]] inline void add_products(const std::uint8_t* strip, std::int64_t bytes_of_strip,
                                                 const float* zeros, std::int64_t zeros_of_strip,
                                                 const float* const (&x)[kRows], std::int64_t step,
-                                                std::int64_t count, float unit,
+                                                std::int64_t count, float unit, const Share& next,
                                                 Tile<kRows, kStrips, kWidth>& tile) {
   constexpr std::int64_t kBytes = kStrip * kBits / 8;
-  constexpr std::int64_t kAhead = bytes_ahead(kBits, kRows);
+  constexpr std::int64_t kLines = kBits == 32 ? kWidth * sizeof(FloatLanes) / kLineBytes : 1;
+  constexpr std::int64_t kAhead = kAsks == Asks::Next && kLines > 1 ? 0 : bytes_ahead(kBits, kRows);
+  constexpr int kSecondLevel = 2;
   FloatLanes units;
   for (std::int64_t j = 0; j < kLanes; ++j) units[j] = unit;
   const std::uint8_t* strips[kStrips];
   for (int s = 0; s < kStrips; ++s) strips[s] = strip + s * bytes_of_strip;
   for (std::int64_t l = 0; l < count; ++l) {
-    if constexpr (kAhead > 0) __builtin_prefetch(strips[0] + l * kBytes + kAhead);
+    if constexpr (kAsks == Asks::Next) __builtin_prefetch(next.at + l * next.step, 0, kSecondLevel);
+    if constexpr (kAhead > 0) {
+#pragma GCC unroll 8
+      for (int line = 0; line < kLines; ++line)
+        __builtin_prefetch(strips[0] + l * kBytes + kAhead + line * kLineBytes);
+    }
     FloatLanes wide[kStrips * kWidth];
 #pragma GCC unroll 8
     for (int s = 0; s < kStrips; ++s) {
@@ -191,9 +210,9 @@ class Ending {
 };
 
 // Sums of floats: stretch by stretch of each row.
-template <int kStrips, int kWidth = kParts, int kRows>
+template <int kStrips, int kWidth, Asks kAsks, int kRows>
 [[gnu::always_inline]] inline void add_floats(const StripWeights& w, const std::uint8_t* numbers,
-                                              const StripOperands& of, std::int64_t row,
+                                              const StripOperands& of, std::int64_t row, const Share& next,
                                               Tile<kRows, kStrips, kWidth>& tile) {
   const std::int64_t stretches = of.stretched.stretches;
   const std::int64_t length = w.inner / stretches;
@@ -208,9 +227,10 @@ template <int kStrips, int kWidth = kParts, int kRows>
                                               : of.stretched.starts[(row + r) * stretches + stretch];
       }
     }
-    add_products<32, false, kStrips, kWidth>(numbers + stretch * length * w.bytes_of_row(), bytes_of_strip,
-                                             nullptr, 0, x, of.turned_x == 0 ? 1 : of.turned_x, length, 1,
-                                             tile);
+    const std::int64_t first = stretch * length;
+    add_products<32, false, kStrips, kWidth, kAsks>(numbers + first * w.bytes_of_row(), bytes_of_strip,
+                                                    nullptr, 0, x, of.turned_x == 0 ? 1 : of.turned_x, length,
+                                                    1, {next.at + first * next.step, next.step}, tile);
   }
 }
 
@@ -232,9 +252,9 @@ template <int kBits, int kStrips, int kRows>
     const auto* rows = numbers + first * w.bytes_of_row();
     if (w.zero_points.defined()) {
       add_products<kBits, true, kStrips>(rows, bytes_of_strip, w.zero_points.data<float>() + at,
-                                         scales_of_strip, x, 1, count, w.unit, sums);
+                                         scales_of_strip, x, 1, count, w.unit, {}, sums);
     } else {
-      add_products<kBits, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, 1, count, w.unit, sums);
+      add_products<kBits, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, 1, count, w.unit, {}, sums);
     }
     for (int s = 0; s < kStrips; ++s) {
       for (std::int64_t part = 0; part < kParts; ++part) {
@@ -249,15 +269,15 @@ template <int kBits, int kStrips, int kRows>
 }
 
 // Of strips of floats it may be some parts of one alone, from `first_part` on.
-template <int kBits, int kRows, int kStrips, int kWidth = kParts>
+template <int kBits, int kRows, int kStrips, int kWidth = kParts, Asks kAsks = Asks::Own>
 void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row,
-                   std::int64_t first_part = 0) {
+                   std::int64_t first_part = 0, const Share& next = {}) {
   const auto* numbers =
       static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
   Tile<kRows, kStrips, kWidth> tile;
   clear(tile);
   if constexpr (kBits == 32) {
-    add_floats<kStrips, kWidth>(w, numbers + first_part * sizeof(FloatLanes), of, row, tile);
+    add_floats<kStrips, kWidth, kAsks>(w, numbers + first_part * sizeof(FloatLanes), of, row, next, tile);
   } else {
     add_groups<kBits, kStrips>(w, strip, numbers, of, row, tile);
   }
@@ -295,28 +315,50 @@ void multiply_row_tile(const StripWeights& w, const StripRange& range, const Str
 }
 
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
+// `next`: the strip that comes next, or nullptr.
 template <int kBits>
-void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of) {
+void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of,
+                        const StripRange& rows, const std::uint8_t* next) {
   // More than go over a strip once: a strip that is more than half full has more sums for each number that is
   // loaded.
   const bool is_full = w.columns - range.begin * kStrip > kStrip / 2;
-  const std::int64_t most = is_full && of.rows > kTileRows<kBits> ? kMostStripRows : kTileRows<kBits>;
-  const EvenTiles tiles{.things = of.rows, .at_once = most};
+  const std::int64_t count = rows.end - rows.begin;
+  const std::int64_t most = is_full && count > kTileRows<kBits> ? kMostStripRows : kTileRows<kBits>;
+  const EvenTiles tiles{.things = count, .at_once = most};
+  const std::int64_t step = std::min(kLineBytes, (w.bytes_of_row() + tiles.count() - 1) / tiles.count());
   for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
     with_constant<kTileRows<kBits>>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
-      multiply_row_tile<kBits, kRows>(w, range, of, tiles.first(tile));
+      const std::int64_t row = rows.begin + tiles.first(tile);
+      if constexpr (kBits == 32 && kRows <= kMostStripRows) {
+        if (next != nullptr && tiles.count() > 1)
+          return multiply_tile<kBits, kRows, 1, kParts, Asks::Next>(w, range.begin, of, row, 0,
+                                                                    {next + tile * step * w.inner, step});
+      }
+      multiply_row_tile<kBits, kRows>(w, range, of, row);
     });
   }
 }
 
-void multiply_rows(const StripWeights& w, const StripRange& range, const StripOperands& of) {
+void multiply_rows(const StripWeights& w, const StripRange& range, const StripOperands& of,
+                   const StripRange& rows, const std::uint8_t* next) {
   if (w.bits == 32) {
-    multiply_row_tiles<32>(w, range, of);
+    multiply_row_tiles<32>(w, range, of, rows, next);
   } else if (w.bits == 8) {
-    multiply_row_tiles<8>(w, range, of);
+    multiply_row_tiles<8>(w, range, of, rows, nullptr);
   } else {
-    multiply_row_tiles<4>(w, range, of);
+    multiply_row_tiles<4>(w, range, of, rows, nullptr);
   }
+}
+
+const std::uint8_t* strip_at(const StripWeights& w, std::int64_t strip) {
+  return static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
+}
+
+// Rows of x that a second-level cache keeps beside two strips.
+std::int64_t rows_of_block(const StripWeights& w) {
+  constexpr std::int64_t kFloats = (1 << 20) / sizeof(float);
+  constexpr std::int64_t kLeast = 16 * kMostStripRows;
+  return std::max(kLeast, kFloats / std::max<std::int64_t>(w.inner, 1));
 }
 
 // Columns that lie side by side are copied; of rows that do, blocks of a line of the cache are turned.
@@ -395,8 +437,11 @@ StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights,
 }
 
 void multiply_strips(const StripWeights& weights, const StripOperands& operands, const StripRange& range) {
-  for (std::int64_t strip = range.begin; strip < range.end; ++strip)
-    multiply_rows(weights, {strip, strip + 1}, operands);
+  for (std::int64_t strip = range.begin; strip < range.end; ++strip) {
+    const auto* next = strip + 1 < range.end ? strip_at(weights, strip + 1)
+                                             : reinterpret_cast<const std::uint8_t*>(operands.next);
+    multiply_rows(weights, {strip, strip + 1}, operands, {0, operands.rows}, next);
+  }
 }
 
 void multiply_strips(const StripWeights& weights, const StripOperands& operands, StripOrder order) {
@@ -404,11 +449,19 @@ void multiply_strips(const StripWeights& weights, const StripOperands& operands,
   const std::int64_t cost = operands.rows * weights.inner * kStrip;
   const std::int64_t at_once =
       strips_at_once(static_cast<int>(std::min<std::int64_t>(operands.rows, kMostStripRows)));
+  const EvenTiles blocks{.things = operands.rows, .at_once = rows_of_block(weights)};
   parallel_ranges(weights.strips(), cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += at_once) {
-      const std::int64_t count = std::min(at_once, end - i);
-      const std::int64_t first = order == StripOrder::Forth ? i : end - (i - begin) - count;
-      multiply_rows(weights, {first, first + count}, operands);
+    for (std::int64_t block = 0; block < blocks.count(); ++block) {
+      const StripRange rows{blocks.first(block), blocks.first(block + 1)};
+      const std::int64_t outermost = order == StripOrder::Forth ? begin : end - 1;
+      const std::uint8_t* after = block + 1 < blocks.count() ? strip_at(weights, outermost) : nullptr;
+      for (std::int64_t i = begin; i < end; i += at_once) {
+        const std::int64_t count = std::min(at_once, end - i);
+        const std::int64_t first = order == StripOrder::Forth ? i : end - (i - begin) - count;
+        const std::int64_t next = order == StripOrder::Forth ? first + count : first - 1;
+        multiply_rows(weights, {first, first + count}, operands, rows,
+                      next >= begin && next < end ? strip_at(weights, next) : after);
+      }
     }
   });
 }

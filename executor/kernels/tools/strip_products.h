@@ -104,6 +104,8 @@ struct StripOperands {
   std::int64_t rows = 0;
   float* y = nullptr;
   std::int64_t row_y = 0;
+  /// What is multiplied behind the last strip, as much as a strip, so that it comes in time; or nullptr.
+  const float* next = nullptr;
   const float* bias = nullptr;    ///< [columns], or nullptr
   const float* addend = nullptr;  ///< or nullptr; may be y
   float low = -std::numeric_limits<float>::infinity();

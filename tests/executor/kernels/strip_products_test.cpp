@@ -126,5 +126,27 @@ TEST(StripProducts, GiveARowTheSameBitsBesideOthersOnAnyNumberOfThreadsInEitherO
   EXPECT_TRUE(std::equal(alone.begin(), alone.begin() + kColumns, together.begin()));
 }
 
+// So many rows of so many numbers are more than a block, which leaves a cache room for the strips.
+TEST(StripProducts, GiveARowTheSameBitsInWhicheverBlockOfRowsItIs) {
+  constexpr std::int64_t kLong = 4096;
+  constexpr std::int64_t kRows = 200;
+  const std::vector<float> x = numbers(kRows * kLong, 5);
+  const std::vector<float> w = numbers(kLong * kColumns, 6);
+  const StripWeights strips = strips_of(MatrixOfFloats::plain(w.data(), kLong, kColumns));
+  std::vector<float> together(kRows * kColumns);
+  std::vector<float> back(kRows * kColumns);
+  const StripOperands all{.x = x.data(), .rows = kRows, .y = together.data(), .row_y = kColumns};
+  multiply_strips(strips, all);
+  StripOperands other = all;
+  other.y = back.data();
+  multiply_strips(strips, other, StripOrder::Back);
+  EXPECT_EQ(back, together);
+  for (const std::int64_t row : {std::int64_t{0}, kRows / 2, kRows - 1}) {
+    std::vector<float> alone(kColumns);
+    multiply_strips(strips, {.x = x.data() + row * kLong, .rows = 1, .y = alone.data(), .row_y = kColumns});
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + row * kColumns)) << row;
+  }
+}
+
 }  // namespace
 }  // namespace podium::kernels
