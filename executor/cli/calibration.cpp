@@ -34,6 +34,8 @@ constexpr std::array<int, 3> kCubes{256, 512, 1024};
 constexpr std::array<int, 8> kTriads{14, 15, 16, 17, 18, 20, 22, 24};  // powers of two
 constexpr std::array<int, 2> kChains{8, 64};
 constexpr double kElementBytes = 4;
+constexpr int kFewLayers = 2;
+constexpr int kManyLayers = 6;
 
 Probe cube(int size, const char* type = "float") {
   const std::string text = std::to_string(size);
@@ -193,14 +195,23 @@ class Calibration {
   }
   // Of very many channels, beside which the transforms do not count.
   double share_by_winograd(const Layer& layer) const {
-    constexpr double kWindows = 4;  // 36 numbers of 9
-    return share_of(layer, kWindows) * (1 + 2 * ir::kWinogradTransform / static_cast<double>(layer.channels));
+    return share_beside(layer, storing_seconds(image_bytes(layer), 2 * image_bytes(layer))) *
+           (1 + 2 * ir::kWinogradTransform / static_cast<double>(layer.channels));
   }
-  // Of layers inside of a net: at its ends images are brought into the kernels' order and back. Weights are
-  // kept in so many times their bytes.
-  double share_of(const Layer& layer, double kept = 1) const {
-    constexpr int kFew = 2;
-    constexpr int kMany = 6;
+  double share_of(const Layer& layer) const {
+    const double image = image_bytes(layer);
+    const double weights =
+        kElementBytes * static_cast<double>(layer.channels * layer.channels * layer.kernel * layer.kernel);
+    return share_beside(layer, waiting_seconds(image, 2 * image + weights) +
+                                   waiting_seconds(weights, 2 * image + kManyLayers * weights) +
+                                   storing_seconds(image, 2 * image + weights));
+  }
+  static double image_bytes(const Layer& layer) {
+    return kElementBytes * static_cast<double>(layer.channels * layer.image * layer.image);
+  }
+  // Of layers inside of a net, each of which takes so long beside its multiply-adds: at its ends images are
+  // brought into the kernels' order and back.
+  double share_beside(const Layer& layer, double moving) const {
     const std::string channels = std::to_string(layer.channels);
     const auto layers = [&](int count) {
       return time_({"convolution",
@@ -210,15 +221,9 @@ class Calibration {
                      {"image", std::to_string(layer.image)},
                      {"kernel", std::to_string(layer.kernel)}}});
     };
-    const ProbeTime few = layers(kFew);
-    const ProbeTime many = layers(kMany);
-    const auto image = kElementBytes * static_cast<double>(layer.channels * layer.image * layer.image);
-    const auto weights = kElementBytes * kept *
-                         static_cast<double>(layer.channels * layer.channels * layer.kernel * layer.kernel);
-    const double moving = waiting_seconds(image, 2 * image + weights) +
-                          waiting_seconds(weights, 2 * image + kMany * weights) +
-                          storing_seconds(image, 2 * image + weights);
-    const double beside = (kMany - kFew) * (launch() + device_.spread_seconds + moving);
+    const ProbeTime few = layers(kFewLayers);
+    const ProbeTime many = layers(kManyLayers);
+    const double beside = (kManyLayers - kFewLayers) * (launch() + device_.spread_seconds + moving);
     return (many.flop - few.flop) / 2 / std::max(many.seconds - few.seconds - beside, 1e-9) / rate_;
   }
 

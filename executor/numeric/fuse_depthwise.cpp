@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/numeric/rewriter.h"
+#include "ir/ops/conv_algorithm.h"
 
 namespace podium::numeric {
 namespace {
@@ -12,9 +13,6 @@ using ir::Op;
 using ir::OpId;
 using ir::ValueId;
 
-// Of one image, in bytes. On a machine with a second-level cache of 1 MiB, 0.6 MB gained nothing, 1.8 MB a
-// twentieth and 4.8 MB a fifth.
-constexpr std::int64_t kLeastHandedOn = std::int64_t{1} << 20;
 // What a strip of one row hands on has to stay in the cache: an image of one long row has no strips.
 constexpr std::int64_t kMostOfWindow = std::int64_t{1} << 20;
 
@@ -92,7 +90,7 @@ class DepthwiseBlocks {
       members.push_back(behind);
       handed_on = std::max(handed_on, bytes_of_image(y));
     }
-    if (handed_on < kLeastHandedOn || bytes_of_window(rewriter_.op(depthwise)) > kMostOfWindow) return;
+    if (handed_on < ir::kLeastHandedOn || bytes_of_window(rewriter_.op(depthwise)) > kMostOfWindow) return;
     std::vector<Op> ops;
     for (OpId id : members) ops.push_back(rewriter_.op(id));
     const ValueId last = ops.back().outputs[0];

@@ -16,6 +16,7 @@
 #include "executor/same_code.h"
 #include "executor/sim/cache_reuse.h"
 #include "executor/sim/device_kernels.h"
+#include "executor/sim/handed_on.h"
 #include "executor/sim/op_cost.h"
 #include "ir/annotation.h"
 #include "ir/error.h"
@@ -100,15 +101,18 @@ std::vector<std::size_t> ops_alike(const ir::Graph& graph) {
   return alike;
 }
 
-std::vector<CachedBytes> found_in_caches(const ir::Graph& graph, const std::vector<DeviceKernel>& kernels,
-                                         const device::Device& device, int tiles) {
-  std::vector<CachedBytes> found(kernels.size());
+// Of each kernel; of none but the host's.
+std::vector<std::optional<CachedBytes>> found_in_caches(const ir::Graph& graph,
+                                                        const std::vector<DeviceKernel>& kernels,
+                                                        const device::Device& device, int tiles) {
+  std::vector<std::optional<CachedBytes>> found(kernels.size());
   if (!is_host(device)) return found;
   const std::int64_t near_bytes = device.near_cache_bytes * tiles;
+  const std::set<ir::ValueId> kept = handed_on(graph, kernels);
   const std::vector<std::int64_t> all =
-      cached_bytes(graph, kernels, std::max(device.cache_bytes, near_bytes));
-  const std::vector<std::int64_t> near = cached_bytes(graph, kernels, near_bytes);
-  for (std::size_t i = 0; i < found.size(); ++i) found[i] = {.all = all[i], .near = near[i]};
+      cached_bytes(graph, kernels, std::max(device.cache_bytes, near_bytes), kept);
+  const std::vector<std::int64_t> near = cached_bytes(graph, kernels, near_bytes, kept);
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = CachedBytes{.all = all[i], .near = near[i]};
   return found;
 }
 
@@ -139,7 +143,7 @@ BlockCost block_cost(const ir::Graph& graph, const device::Device& device, int t
   bool has_update = false;
   OutputTimes outputs(graph);
   const std::vector<DeviceKernel> kernels = device_kernels(graph, device);
-  const std::vector<CachedBytes> cached = found_in_caches(graph, kernels, device, tiles);
+  const auto cached = found_in_caches(graph, kernels, device, tiles);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const DeviceKernel& kernel = kernels[i];
     if (const auto movement = movement_of(kernel, device)) {

@@ -77,7 +77,7 @@ struct LastTouch {
 }  // namespace
 
 std::vector<std::int64_t> cached_bytes(const ir::Graph& graph, const std::vector<DeviceKernel>& kernels,
-                                       std::int64_t cache_bytes) {
+                                       std::int64_t cache_bytes, const std::set<ValueId>& kept) {
   const std::vector<Traffic> traffic = traffic_of(graph, kernels);
   ir::IdMap<ValueId, LastTouch> last;
   last.resize(std::ssize(graph.values));
@@ -92,6 +92,10 @@ std::vector<std::int64_t> cached_bytes(const ir::Graph& graph, const std::vector
       };
       for (ValueId id : traffic[i].loaded) {
         const std::int64_t bytes = ir::packed_bytes(graph[id].type);
+        if (kept.contains(id)) {
+          cached[i] += bytes;
+          continue;
+        }
         LastTouch& touch = last[id];
         now += bytes;
         if (is_found(touch)) {
@@ -102,7 +106,7 @@ std::vector<std::int64_t> cached_bytes(const ir::Graph& graph, const std::vector
       }
       for (ValueId id : traffic[i].stored) {
         const std::int64_t bytes = ir::packed_bytes(graph[id].type);
-        if (traffic[i].overwriting.contains(id)) {
+        if (traffic[i].overwriting.contains(id) || kept.contains(id)) {
           cached[i] += bytes;
           continue;
         }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "executor/sim/device_kernels.h"
@@ -11,8 +12,8 @@ namespace podium::sim {
 /// For each kernel the bytes of it that a cache of `cache_bytes` serves when the kernels run in their order,
 /// again and again: what was touched before, in the round before it too, and results that are read again,
 /// with at most the cache's bytes touched between. A state that an update writes is where the one was that it
-/// has read.
+/// has read. What is `kept` is found whatever has been touched.
 std::vector<std::int64_t> cached_bytes(const ir::Graph& graph, const std::vector<DeviceKernel>& kernels,
-                                       std::int64_t cache_bytes);
+                                       std::int64_t cache_bytes, const std::set<ir::ValueId>& kept = {});
 
 }  // namespace podium::sim

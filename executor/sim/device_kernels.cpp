@@ -517,7 +517,7 @@ OpCost KernelCosts::attention_part(const Op& op, const AttentionScores::Kernel& 
   return cost;
 }
 
-OpCost KernelCosts::operator()(const DeviceKernel& kernel, const CachedBytes& cached) const {
+OpCost KernelCosts::operator()(const DeviceKernel& kernel, const std::optional<CachedBytes>& cached) const {
   OpCost spread = on(tiles_, kernel, cached);
   if (device_.spread_seconds == 0 || tiles_ == 1) return spread;
   OpCost alone = on(1, kernel, cached);
@@ -526,12 +526,13 @@ OpCost KernelCosts::operator()(const DeviceKernel& kernel, const CachedBytes& ca
   return spread;
 }
 
-OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel, const CachedBytes& cached) const {
+OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel,
+                       const std::optional<CachedBytes>& cached) const {
   std::optional<device::Device> finding;
-  if (is_host(device_)) {
+  if (is_host(device_) && cached) {
     finding = device_;
-    finding->cache_bytes = std::min(device_.cache_bytes, cached.all);
-    finding->near_cache_bytes = std::min(device_.near_cache_bytes, cached.near / tiles);
+    finding->cache_bytes = cached->all;
+    finding->near_cache_bytes = cached->near / tiles;
   }
   const device::Device& moving = finding ? *finding : device_;
   OpCost sum;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -25,10 +25,10 @@ std::vector<DeviceKernel> device_kernels(const ir::Graph& graph, const device::D
 /// Whether the kernel updates a weight: plain arithmetic outside of all differentiation.
 bool is_update(const DeviceKernel& kernel);
 
-/// Bytes of a kernel that are in caches when it begins.
+/// Bytes of a kernel that caches serve.
 struct CachedBytes {
-  std::int64_t all = std::numeric_limits<std::int64_t>::max();
-  std::int64_t near = std::numeric_limits<std::int64_t>::max();  ///< of them in the tiles' own
+  std::int64_t all = 0;
+  std::int64_t near = 0;  ///< of them the tiles' own
 };
 
 /// The costs of a graph's kernels. Graph and device outlive it.
@@ -45,13 +45,13 @@ class KernelCosts {
   /// that nothing else reads, as new keys behind those of the past, is all that is written. On a CPU no more
   /// than `cached` bytes of the kernel come from its caches (sim/cache_reuse.h); elsewhere all that fits
   /// does.
-  OpCost operator()(const DeviceKernel& kernel, const CachedBytes& cached = {}) const;
+  OpCost operator()(const DeviceKernel& kernel, const std::optional<CachedBytes>& cached = {}) const;
 
  private:
   const ir::Graph& graph_;
   const device::Device& device_;
   int tiles_;
-  OpCost on(int tiles, const DeviceKernel& kernel, const CachedBytes& cached) const;
+  OpCost on(int tiles, const DeviceKernel& kernel, const std::optional<CachedBytes>& cached) const;
   OpCost attention_part(const ir::Op& op, const AttentionScores::Kernel& kernel, int tiles) const;
   bool is_read_as_it_lies(const ir::Op& op) const;
   bool appends(const ir::Op& op) const;

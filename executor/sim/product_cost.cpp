@@ -272,10 +272,14 @@ OpCost cost_of_planes(const TypedOp& op, double flop, const MatrixUnit& unit, co
   return cost;
 }
 
-OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& unit, const Device& device) {
+OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& unit, ConvWay way,
+                               const Device& device) {
   if (device.synchronous) return planned_product(each.product, unit, device);
   OpCost cost;
-  cost.seconds = tiled_seconds(each.product, unit, delivered_bytes(each, unit, device), device);
+  Delivered bytes = delivered_bytes(each, unit, device);
+  // Windows are asked for ahead.
+  if (way == ConvWay::Winograd) bytes = {.beside = bytes.beside + bytes.before};
+  cost.seconds = tiled_seconds(each.product, unit, bytes, device);
   if (each.product.rows >= kUnitColumns) return cost;
   // For fewer rows than a piece has, libraries have kernels that use the weights as they come; a CPU's rows
   // are not filled up to a piece, and it has no others for them.
@@ -300,8 +304,8 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
     cost.matrix_flop = flop;
   } else if (has_matrix_unit(op.element(0))) {
     const RepeatedProduct computed{as_computed(op, product, way, device), each.times};
-    cost =
-        product_on_matrix_units(computed, unit_for(op, computed.product, way, width, device, tiles), device);
+    cost = product_on_matrix_units(computed, unit_for(op, computed.product, way, width, device, tiles), way,
+                                   device);
     cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, way, device), 0);
     cost.matrix_flop = flop;
   }

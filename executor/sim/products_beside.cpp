@@ -79,9 +79,9 @@ class BlockProducts {
   std::map<std::int32_t, std::size_t> kernel_of_;  ///< of an op's place, where that has a product
 };
 
-class Finder {
+class BesideFinder {
  public:
-  Finder(const Program& program, const ir::IdMap<executor::BlockId, BlockCost>& costs)
+  BesideFinder(const Program& program, const ir::IdMap<executor::BlockId, BlockCost>& costs)
       : program_(program), costs_(costs) {}
 
   void walk(const std::vector<Step>& steps) {
@@ -148,7 +148,7 @@ class Finder {
 }  // namespace
 
 ProductsBeside products_beside(const Program& program, const ir::IdMap<executor::BlockId, BlockCost>& costs) {
-  Finder finder(program, costs);
+  BesideFinder finder(program, costs);
   finder.walk(program.steps);
   return std::move(finder.found);
 }

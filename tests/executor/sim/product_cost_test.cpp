@@ -439,7 +439,7 @@ TEST(ProductCost, OfAConvolutionByWinogradIsOfWholeTilesAndTheirTransforms) {
   EXPECT_NEAR(seconds(128, 8) / seconds(64, 8), 4 * (1 + 48.0 / 128) / (1 + 48.0 / 64), 1e-6);
 }
 
-// 36 numbers for 9 of the weights come.
+// 36 numbers for 9 of the weights come, while others are multiplied.
 TEST(ProductCost, OfAConvolutionByWinogradReadsTransformedWeights) {
   const ir::Graph graph = conv_with_known_weights(64, 8);
   constexpr double kRate = 1e-3;
