@@ -249,6 +249,8 @@ Compiled compile(Placed placed, const GroupedWeights& weights, CheckedOptions& c
   if (!unknown) list_passes(placed, checked);
   const bool is_bounded = !unknown && has_bound(placed, checked);
   compiled.lowered = lowered(std::move(placed), checked, is_bounded ? &compiled.bound : nullptr);
+  keep_moved(compiled.reshardings, compiled.lowered);
+  note_reshardings(compiled.reshardings, checked.notes);
   check_io_tiles(compiled.lowered, checked);
   check_host_tensors(compiled.lowered);
   compiled.store = VariableStore(parts, cut, weights.groups, compiled.lowered);

@@ -52,22 +52,6 @@ std::vector<OperandSharding> operands_of(const ir::Graph& graph, const ir::Op& o
   return operands;
 }
 
-void note_reshardings(const std::vector<annotate::Resharding>& all, Notes& notes) {
-  std::map<annotate::ReshardKind, std::pair<int, std::int64_t>> sums;
-  for (const annotate::Resharding& one : all) {
-    auto& [count, bytes] = sums[one.kind];
-    ++count;
-    bytes += one.bytes;
-  }
-  for (const auto& [kind, sum] : sums) {
-    const auto largest = std::ranges::max_element(all, {}, [&, kind = kind](const annotate::Resharding& one) {
-      return one.kind == kind ? one.bytes : -1;
-    });
-    notes.push_back(fmt::format("tensors cut over devices: {} {}, {} bytes in all; the largest: {}",
-                                sum.first, name_of(kind), sum.second, to_string(*largest)));
-  }
-}
-
 void note_bodies(const ir::Graph& whole, Notes& notes) {
   const auto first = std::ranges::find_if(whole.ops, [](const ir::Op& op) { return ir::has_body(op); });
   if (first == whole.ops.end()) return;
@@ -303,10 +287,32 @@ annotate::Partitioned cut_over_devices(ir::Training& training, annotate::Shardin
   note_bodies(training.graph, checked.notes);
   annotate::Partitioned made = annotate::partition(training, plan);
   if (!plan.note.empty()) checked.notes.push_back(plan.note);
-  note_reshardings(made.reshardings, checked.notes);
   training = std::exchange(made.training, {});
   optimize(training);
   return made;
+}
+
+void keep_moved(std::vector<annotate::Resharding>& reshardings, const executor::Program& program) {
+  std::erase_if(reshardings, [&](const annotate::Resharding& one) {
+    const auto output = std::ranges::find(program.outputs, one.tensor, &executor::HostTensor::name);
+    return one.node.empty() && output != program.outputs.end() && !output->parts.empty();
+  });
+}
+
+void note_reshardings(const std::vector<annotate::Resharding>& all, Notes& notes) {
+  std::map<annotate::ReshardKind, std::pair<int, std::int64_t>> sums;
+  for (const annotate::Resharding& one : all) {
+    auto& [count, bytes] = sums[one.kind];
+    ++count;
+    bytes += one.bytes;
+  }
+  for (const auto& [kind, sum] : sums) {
+    const auto largest = std::ranges::max_element(all, {}, [&, kind = kind](const annotate::Resharding& one) {
+      return one.kind == kind ? one.bytes : -1;
+    });
+    notes.push_back(fmt::format("tensors cut over devices: {} {}, {} bytes in all; the largest: {}",
+                                sum.first, name_of(kind), sum.second, to_string(*largest)));
+  }
 }
 
 }  // namespace podium

@@ -43,9 +43,13 @@ Machine of_groups(Machine machine, const annotate::ShardingPlan& plan);
 Machine of_devices(Machine machine);
 
 /// Cuts an optimized graph over the groups of a plan that has its placement, and optimizes it once more. What
-/// is left is all but the training. A note says what moves between devices. Error for more devices than the
-/// machine has.
+/// is left is all but the training. Error for more devices than the machine has.
 annotate::Partitioned cut_over_devices(ir::Training& training, annotate::ShardingPlan plan,
                                        CheckedOptions& checked);
+
+/// Leaves out what the program does not move: the parts of an output that leave from their devices.
+void keep_moved(std::vector<annotate::Resharding>& reshardings, const executor::Program& program);
+/// A note for each kind of what moves between devices.
+void note_reshardings(const std::vector<annotate::Resharding>& all, Notes& notes);
 
 }  // namespace podium

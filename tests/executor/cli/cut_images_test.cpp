@@ -14,6 +14,7 @@ namespace podium::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string printed(const std::string& command) {
   const ProgramResult result = run_program(command);
@@ -156,7 +157,7 @@ TEST(CutImage, ByFlagsMovesWhatItsFileMoves) {
   printed("podium-models unet image=32 depth=2 channels=8 classes=5 -o " + plain);
   const std::string notes = printed("podium annotate " + plain + " --spatial-parallel 4 -o " + cut);
   EXPECT_THAT(notes, HasSubstr("images cut over 4 devices"));
-  const std::string moved = "1 all-gather, 15360 bytes in all; the largest: the output needs";
+  const std::string moved = "9 transfers, 61440 bytes in all; the largest: 'up1/conv1/Conv'";
   EXPECT_THAT(printed("podium run " + cut + " --device ipu-pod16 --configuration podium"), HasSubstr(moved));
   EXPECT_THAT(printed("podium run " + plain + " --device ipu-pod16 --spatial-parallel 4"), HasSubstr(moved));
 }
@@ -179,8 +180,9 @@ TEST(CutImage, RefusesWhatDoesNotGoWithIt) {
           "tensorParallelSettings.sampleGroups 2 (--sample-parallel) excludes contextGroups 2, 1 needed"));
   EXPECT_THAT(
       refused("run " + plain + " --sample-parallel 2", 1),
-      HasSubstr("tensorParallelSettings.sampleGroups 2: no convolution, pool or batch normalisation found whose images have "
-                "2 samples, one for each device needed"));
+      HasSubstr(
+          "tensorParallelSettings.sampleGroups 2: no convolution, pool or batch normalisation found whose images have "
+          "2 samples, one for each device needed"));
   EXPECT_THAT(
       refused("annotate " + plain + " --spatial-parallel 4 --context-parallel 2 -o " + folder.file("o.onnx"),
               2),
@@ -191,7 +193,8 @@ TEST(CutImage, RefusesWhatDoesNotGoWithIt) {
           "no convolution, pool or batch normalisation found whose images have 64 rows or columns, one for each device needed"));
 }
 
-// No image is ever put together where all layers keep the rows apart.
+// No image is ever put together where all layers keep the rows apart: parts of the result leave from their
+// devices.
 TEST(CutImage, MovesHalosAlone) {
   const TemporaryFolder folder;
   const std::string plain = folder.file("plain.onnx");
@@ -200,7 +203,7 @@ TEST(CutImage, MovesHalosAlone) {
   printed("podium annotate " + plain + " --shard image:2=4 --configuration rows --output " + cut);
   const std::string notes = printed("podium run " + cut + " --device ipu-pod16 --configuration rows");
   EXPECT_THAT(notes, HasSubstr("9 transfers"));
-  EXPECT_THAT(notes, HasSubstr("1 all-gather, 15360 bytes in all; the largest: the output needs"));
+  EXPECT_THAT(notes, Not(HasSubstr("all-gather")));
 }
 
 }  // namespace
