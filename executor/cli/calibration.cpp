@@ -2,10 +2,10 @@
 // which what is known already has been taken away. In this order:
 //   call, launch     a run of one tiny op and of chains of them
 //   product          the fastest of three cubes; what a short one and one with few inner elements take beside
-//   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate, what
-//                    comes at 1.7 times that or more is in the cache, and what comes at 1.7 times the rate of
-//                    the largest of these in the threads' own. Then one row by weights that no cache holds,
-//                    which are only read
+//   memory           a + s b over working sets from 192 KiB to 192 MiB: the largest gives the rate; those
+//                    that come at 1.7 times that or more give the cache's, and those at 1.7 times the slowest
+//                    of these that of the threads' own caches. What a cache holds of one that is larger is
+//                    between the rates. Then one row by weights that no cache holds, which are only read
 //   packing          what products of an operand that is no constant take beside
 //   few rows         eight rows by weights that the cache holds, by the rate of products
 //   convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels and, for
@@ -256,22 +256,31 @@ class Calibration {
       if (point.rate < kInCache * largest) continue;
       (point.rate < kInCache * slowest ? cached : near).push_back(point);
     }
-    const auto speed_of = [&](const std::vector<Point>& level) {
+    const auto rate_of = [](const std::vector<Point>& level, double otherwise) {
       double bytes = 0;
       double taken = 0;
       for (const Point& point : level) {
         bytes += point.bytes;
         taken += point.bytes / point.rate;
       }
-      return level.empty() ? 1 : std::max(1.0, bytes / taken / largest);
+      return level.empty() ? otherwise : std::max(otherwise, bytes / taken);
     };
-    const auto size_of = [](const std::vector<Point>& level) {
-      return level.empty() ? 0 : std::llround(level.back().bytes);
+    // Of a working set that is larger than a cache a part comes from behind it: both parts follow from the
+    // rate. What a cache holds is the most that it does.
+    const auto held = [&](double behind, double rate) {
+      double most = 0;
+      for (const Point& point : points) {
+        const double share = (1 / behind - 1 / point.rate) / (1 / behind - 1 / rate);
+        if (rate > behind) most = std::max(most, std::clamp(share, 0.0, 1.0) * point.bytes);
+      }
+      return most;
     };
-    device_.cache_bytes = size_of(cached);
-    device_.cache_speed = speed_of(cached);
-    device_.near_cache_bytes = size_of(near) / machine_.threads;
-    device_.near_cache_speed = speed_of(near);
+    const double cache_rate = rate_of(cached, largest);
+    const double near_rate = rate_of(near, cache_rate);
+    device_.cache_bytes = std::llround(held(largest, cache_rate));
+    device_.cache_speed = cache_rate / largest;
+    device_.near_cache_bytes = std::llround(held(cache_rate, near_rate)) / machine_.threads;
+    device_.near_cache_speed = near_rate / largest;
     device_.read_speed = std::max(1.0, rate_of_weights() / largest);
     device_.exchange_bytes_per_cycle = largest / kHertz / machine_.threads;
     device_.copy_bytes_per_cycle = device_.exchange_bytes_per_cycle;

@@ -314,11 +314,16 @@ void multiply_row_tile(const StripWeights& w, const StripRange& range, const Str
   }
 }
 
+struct RowRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
 // `next`: the strip that comes next, or nullptr.
 template <int kBits>
 void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of,
-                        const StripRange& rows, const std::uint8_t* next) {
+                        const RowRange& rows, const std::uint8_t* next) {
   // More than go over a strip once: a strip that is more than half full has more sums for each number that is
   // loaded.
   const bool is_full = w.columns - range.begin * kStrip > kStrip / 2;
@@ -340,7 +345,7 @@ void multiply_row_tiles(const StripWeights& w, const StripRange& range, const St
 }
 
 void multiply_rows(const StripWeights& w, const StripRange& range, const StripOperands& of,
-                   const StripRange& rows, const std::uint8_t* next) {
+                   const RowRange& rows, const std::uint8_t* next) {
   if (w.bits == 32) {
     multiply_row_tiles<32>(w, range, of, rows, next);
   } else if (w.bits == 8) {
@@ -452,7 +457,7 @@ void multiply_strips(const StripWeights& weights, const StripOperands& operands,
   const EvenTiles blocks{.things = operands.rows, .at_once = rows_of_block(weights)};
   parallel_ranges(weights.strips(), cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = 0; block < blocks.count(); ++block) {
-      const StripRange rows{blocks.first(block), blocks.first(block + 1)};
+      const RowRange rows{blocks.first(block), blocks.first(block + 1)};
       const std::int64_t outermost = order == StripOrder::Forth ? begin : end - 1;
       const std::uint8_t* after = block + 1 < blocks.count() ? strip_at(weights, outermost) : nullptr;
       for (std::int64_t i = begin; i < end; i += at_once) {

@@ -68,9 +68,10 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.cache_speed, 4, 0.5);
   EXPECT_NEAR(found.read_speed, 1.5, 0.1);
   EXPECT_NEAR(found.near_cache_speed, 8, 1);
-  // The largest working sets asked for that are below 25.6 and 3.2 MB.
-  EXPECT_EQ(found.cache_bytes, 3 * 4 << 20);
-  EXPECT_EQ(found.near_cache_bytes, 3 * 4 << 17);
+  // The largest working sets asked for that are below 25.6 and 3.2 MB: of larger ones that machine keeps
+  // nothing.
+  EXPECT_NEAR(static_cast<double>(found.cache_bytes), 3 * 4 << 20, 1e5);
+  EXPECT_NEAR(static_cast<double>(found.near_cache_bytes), 3 * 4 << 17, 1e5);
   EXPECT_NEAR(found.spread_seconds, 5e-6, 2.5e-6);  // it holds the overhead and the fill of its product
   EXPECT_NEAR(found.host_call_seconds, 1e-6, 0.5e-6);
 }
