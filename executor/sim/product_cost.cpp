@@ -114,7 +114,6 @@ Product direct(const TypedOp& op, Product product) {
 // never change are kept as windows.
 Product by_tiles(const TypedOp& op, Product product) {
   constexpr double kTileResults = ir::kWinogradTile * ir::kWinogradTile;
-  constexpr double kTaps = 9;
   const ConvShape shape = conv_shape_of(op);
   const auto tiles = static_cast<double>(ir::winograd_tiles(shape));
   const double computed = tiles * kTileResults / static_cast<double>(shape.batch * shape.out_size);
@@ -124,7 +123,7 @@ Product by_tiles(const TypedOp& op, Product product) {
   if (is_convolution_in_training(op)) {
     places += ir::kWinogradWeights * kTileResults;
   } else {
-    product.weights_share *= ir::kWinogradNumbers / kTaps;
+    product.weights_share *= ir::kWinogradNumbers;
   }
   return product;
 }
@@ -144,15 +143,17 @@ Product as_computed(const TypedOp& op, Product product, ConvWay way, const Devic
 }
 
 // What a convolution in training reads and makes lies as ONNX has it; but for windows of one element,
-// libraries bring it into blocks of channels and back, weights and their gradients too where these are not
-// transformed.
+// libraries bring it into blocks of channels and back, and so they do with weights. Blocks of a gradient of
+// weights are turned, which takes twice as long; transformed windows are stored and read.
 double brought_bytes(const TypedOp& op, ConvWay way, const Device& device) {
   if (!is_host(device) || !is_convolution_in_training(op)) return 0;
   if (way == ConvWay::Images && !makes_weights(op)) return 0;
   const double flow = bytes_of(makes_weights(op) ? op.input(1) : op.output(0));
   const double weights = bytes_of(makes_weights(op) ? op.output(0) : op.input(1));
-  const double often = way == ConvWay::Winograd ? ir::kWinogradNumbers / 9.0 : makes_weights(op) ? 2 : 1;
-  return 2 * (bytes_of(op.input(0)) + flow + often * weights);
+  constexpr double kTurning = 2;
+  const double in_order = makes_weights(op) ? kTurning : 1;
+  const double moved = way == ConvWay::Winograd ? ir::kWinogradNumbers : in_order;
+  return 2 * (bytes_of(op.input(0)) + flow + moved * weights);
 }
 
 MatrixUnit unit_for(const TypedOp& op, const Product& product, ConvWay way, double width,

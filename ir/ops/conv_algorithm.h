@@ -8,8 +8,8 @@ namespace podium::ir {
 
 /// Results along each side of a tile of Winograd's algorithm.
 inline constexpr std::int64_t kWinogradTile = 4;
-/// Numbers of a transformed tile, and of a window.
-inline constexpr std::int64_t kWinogradNumbers = 36;
+/// Numbers of a transformed window for each of its taps.
+inline constexpr double kWinogradNumbers = 36.0 / 9;
 /// What the transforms of weights in a run take, in tiles.
 inline constexpr std::int64_t kWinogradWeights = 13;
 /// What the transform of a tile takes of X or of Y, in channels of the other that multiply it.
