@@ -23,10 +23,7 @@ namespace {
 using namespace winograd;
 
 // A second-level cache keeps the transformed windows beside what is done with them.
-bool are_kept(const Shape& shape) {
-  constexpr std::int64_t kKeptFloats = (1 << 20) / sizeof(float);
-  return floats_of_winograd_windows(shape) <= kKeptFloats;
-}
+bool are_kept(const Shape& shape) { return floats_of_winograd_windows(shape) <= kKeptFloats; }
 
 // Tiles of a block, for which windows are read once: as many as stay in that cache until their results are
 // made, but more where it cannot keep the windows, which then take longer to come than tiles to go and come

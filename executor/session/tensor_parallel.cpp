@@ -294,8 +294,9 @@ annotate::Partitioned cut_over_devices(ir::Training& training, annotate::Shardin
 
 void keep_moved(std::vector<annotate::Resharding>& reshardings, const executor::Program& program) {
   std::erase_if(reshardings, [&](const annotate::Resharding& one) {
+    if (!one.node.empty()) return false;
     const auto output = std::ranges::find(program.outputs, one.tensor, &executor::HostTensor::name);
-    return one.node.empty() && output != program.outputs.end() && !output->parts.empty();
+    return output != program.outputs.end() && !output->parts.empty();
   });
 }
 

@@ -39,46 +39,34 @@ std::int64_t bytes_of_image(const ir::Type& type) {
   return ir::packed_bytes(type) / std::max<std::int64_t>(type.dims[0], 1);
 }
 
-struct Neighbours {
-  std::map<ValueId, const DeviceKernel*> maker = {};
-  std::map<ValueId, std::vector<const DeviceKernel*>> readers = {};
-
-  explicit Neighbours(const ir::Graph& graph, const std::vector<DeviceKernel>& kernels) {
-    for (const DeviceKernel& kernel : kernels) {
-      for (const Op* op : kernel) {
-        for (ValueId id : inputs_of(*op)) readers[id].push_back(&kernel);
-        for (ValueId id : outputs_of(*op)) maker[id] = &kernel;
-      }
-    }
-    for (ValueId id : graph.outputs) readers[id].push_back(nullptr);
-  }
-};
-
 }  // namespace
 
 std::set<ValueId> handed_on(const ir::Graph& graph, const std::vector<DeviceKernel>& kernels) {
-  std::set<ValueId> found;
-  const Neighbours neighbours(graph, kernels);
-  const auto has_one_reader = [&](ValueId id) {
-    const auto readers = neighbours.readers.find(id);
-    return readers != neighbours.readers.end() && readers->second.size() == 1;
+  const ir::IdMap<ValueId, ir::OpId> makers = ir::producers(graph);
+  const ir::Consumers readers(graph);
+  std::map<const Op*, const DeviceKernel*> kernel_of;
+  for (const DeviceKernel& kernel : kernels) {
+    for (const Op* op : kernel) kernel_of[op] = &kernel;
+  }
+  const auto convolution_with = [&](ir::OpId op) {
+    return op.valid() ? convolution_of(graph, *kernel_of.at(&graph[op])) : nullptr;
   };
+  const auto only_reader = [&](ValueId id) {
+    const bool is_one =
+        readers[id].size() == 1 && std::ranges::find(graph.outputs, id) == graph.outputs.end();
+    return is_one ? readers[id].front() : ir::OpId();
+  };
+  std::set<ValueId> found;
   for (const DeviceKernel& kernel : kernels) {
     const Op* depthwise = convolution_of(graph, kernel);
     if (depthwise == nullptr || !is_depthwise(graph, *depthwise)) continue;
     const ValueId x = depthwise->inputs[0];
     const ValueId y = kernel.back()->outputs[0];
+    const Op* before = only_reader(x).valid() ? convolution_with(makers[x]) : nullptr;
+    const Op* behind = convolution_with(only_reader(y));
     std::vector<ValueId> between;
-    const auto before = neighbours.maker.find(x);
-    if (before != neighbours.maker.end() && has_one_reader(x)) {
-      const Op* conv = convolution_of(graph, *before->second);
-      if (conv != nullptr && is_of_one_group(graph, *conv)) between.push_back(x);
-    }
-    if (has_one_reader(y)) {
-      const DeviceKernel* behind = neighbours.readers.at(y).front();
-      const Op* conv = behind == nullptr ? nullptr : convolution_of(graph, *behind);
-      if (conv != nullptr && conv->inputs[0] == y && is_pointwise(graph, *conv)) between.push_back(y);
-    }
+    if (before != nullptr && is_of_one_group(graph, *before)) between.push_back(x);
+    if (behind != nullptr && behind->inputs[0] == y && is_pointwise(graph, *behind)) between.push_back(y);
     std::int64_t most = 0;
     for (ValueId id : between) most = std::max(most, bytes_of_image(graph[id].type));
     if (most >= ir::kLeastHandedOn) found.insert(between.begin(), between.end());

@@ -50,13 +50,15 @@ PreparedKernel prepare_as_convolution(PrepareContext& context, const Product& pr
   return std::move(direct.run);
 }
 
+// Of fewer, most of a strip would be filled up.
+bool has_enough_columns(const Product& product) { return product.n >= kStrip / 2; }
+
 // Rows that go over a strip once wait for memory alone. Many rows hide how long weights take that a
 // second-level cache does not keep; with those that it keeps, or columns that leave a part of a strip empty,
 // the library is as fast or faster (measured on a machine with AVX-512).
 bool pays_by_strips(const Product& product) {
   constexpr std::int64_t kLeastRows = 16;
-  constexpr std::int64_t kKeptFloats = (1 << 20) / sizeof(float);
-  if (product.n < kStrip / 2) return false;  // most of a strip would be filled up
+  if (!has_enough_columns(product)) return false;
   if (product.m <= kMostFloatRows) return true;
   const std::int64_t filled = strip_count(product.n) * kStrip;
   return kLibraryPacksProducts && product.m >= kLeastRows && product.k * product.n >= kKeptFloats &&
@@ -84,7 +86,7 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
     context.need_scratch(scratch);
     return kernel;
   }
-  if (!kLibraryPacksProducts && columns >= kStrip / 2) return prepare_as_convolution(context, product);
+  if (!kLibraryPacksProducts && has_enough_columns(product)) return prepare_as_convolution(context, product);
   PackedCall kernel{.has_bias = context.has_input(2),
                     .has_residual = context.has_input(3),
                     .clamp = clamp_of(context),

@@ -268,12 +268,15 @@ template <int kBits, int kStrips, int kRows>
   }
 }
 
+const std::uint8_t* strip_at(const StripWeights& w, std::int64_t strip) {
+  return static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
+}
+
 // Of strips of floats it may be some parts of one alone, from `first_part` on.
 template <int kBits, int kRows, int kStrips, int kWidth = kParts, Asks kAsks = Asks::Own>
 void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row,
                    std::int64_t first_part = 0, const Share& next = {}) {
-  const auto* numbers =
-      static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
+  const std::uint8_t* numbers = strip_at(w, strip);
   Tile<kRows, kStrips, kWidth> tile;
   clear(tile);
   if constexpr (kBits == 32) {
@@ -320,7 +323,7 @@ struct RowRange {
 };
 
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
-// `next`: the strip that comes next, or nullptr.
+// `next`: the strip that comes next, or nullptr; asked for of floats alone.
 template <int kBits>
 void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of,
                         const RowRange& rows, const std::uint8_t* next) {
@@ -349,21 +352,16 @@ void multiply_rows(const StripWeights& w, const StripRange& range, const StripOp
   if (w.bits == 32) {
     multiply_row_tiles<32>(w, range, of, rows, next);
   } else if (w.bits == 8) {
-    multiply_row_tiles<8>(w, range, of, rows, nullptr);
+    multiply_row_tiles<8>(w, range, of, rows, next);
   } else {
-    multiply_row_tiles<4>(w, range, of, rows, nullptr);
+    multiply_row_tiles<4>(w, range, of, rows, next);
   }
-}
-
-const std::uint8_t* strip_at(const StripWeights& w, std::int64_t strip) {
-  return static_cast<const std::uint8_t*>(w.numbers.raw()) + strip * w.inner * w.bytes_of_row();
 }
 
 // Rows of x that a second-level cache keeps beside two strips.
 std::int64_t rows_of_block(const StripWeights& w) {
-  constexpr std::int64_t kFloats = (1 << 20) / sizeof(float);
   constexpr std::int64_t kLeast = 16 * kMostStripRows;
-  return std::max(kLeast, kFloats / std::max<std::int64_t>(w.inner, 1));
+  return std::max(kLeast, kKeptFloats / std::max<std::int64_t>(w.inner, 1));
 }
 
 // Columns that lie side by side are copied; of rows that do, blocks of a line of the cache are turned.

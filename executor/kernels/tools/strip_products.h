@@ -24,6 +24,9 @@ inline constexpr std::int64_t kMostStripRows = 6;
 /// Up to so many go over floats once: with AVX-512 halves of a strip have room for their sums.
 inline constexpr std::int64_t kMostFloatRows = kLibraryPacksProducts ? 8 : kMostStripRows;
 
+/// Floats that a second-level cache keeps beside what is done with them.
+inline constexpr std::int64_t kKeptFloats = (1 << 20) / sizeof(float);
+
 /// Strips that hold so many columns, the last of which may be filled up.
 inline constexpr std::int64_t strip_count(std::int64_t columns) { return (columns + kStrip - 1) / kStrip; }
 

@@ -12,12 +12,15 @@ namespace podium::testing {
 inline const device::Device& preset(std::string_view name) { return *device::find_preset(name); }
 
 /// The sum over the ops of a graph; on all tiles where none are given.
-inline sim::OpCost cost_of(const std::string& text, const device::Device& device, int tiles = 0) {
-  const ir::Graph graph = graph_of(text);
+inline sim::OpCost cost_of(const ir::Graph& graph, const device::Device& device, int tiles = 0) {
   sim::OpCost sum;
   for (const ir::Op& op : graph.ops)
     sum += sim::op_cost(ir::TypedOp(graph, op), device, tiles == 0 ? device.tiles : tiles);
   return sum;
+}
+
+inline sim::OpCost cost_of(const std::string& text, const device::Device& device, int tiles = 0) {
+  return cost_of(graph_of(text), device, tiles);
 }
 
 /// Round numbers: 8 tiles of 1 Hz that lose no time between phases.

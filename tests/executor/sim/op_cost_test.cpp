@@ -10,7 +10,6 @@
 #include "executor/device/presets.h"
 #include "importer/import.h"
 #include "ir/annotation.h"
-#include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/ops/families.h"
 #include "tests/executor/sim/cost_of.h"

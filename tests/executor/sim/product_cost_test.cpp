@@ -20,6 +20,13 @@ using testing::graph_of;
 using testing::plain_device;
 using testing::preset;
 
+// Weights, the second input, that never change.
+ir::Graph with_known_weights(ir::Graph graph) {
+  const ir::ValueId weights = graph.inputs[1];
+  graph[weights].constant = ir::Tensor(graph[weights].type.element, graph[weights].type.dims);
+  return graph;
+}
+
 TEST(ProductCost, OfAMatrixProductIsItsPlan) {
   const OpCost cost = cost_of(
       "g (float[32, 64] a, float[64, 16] b) => (float[32, 16] y) { y = MatMul(a, b) }", plain_device(), 1);
@@ -93,9 +100,9 @@ TEST(ProductCost, OfHalfPartialSumsIsLess) {
   const std::string body = "g (float16[4096, 4096] a, float16[4096, 4096] b) => (float16[4096, 4096] y) ";
   ir::Graph graph = graph_of(body + "{ y = MatMul(a, b) }");
   const Device& device = preset("ipu-m2000");
-  const double single = op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+  const double single = cost_of(graph, device).seconds;
   set_attribute(graph.ops[0], "__partials_type", std::string("half"));
-  EXPECT_LT(op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds, 0.7 * single);
+  EXPECT_LT(cost_of(graph, device).seconds, 0.7 * single);
 }
 
 TEST(ProductCost, OfARecurrentCellGrowsWithItsSteps) {
@@ -226,7 +233,7 @@ TEST(ProductCost, OfAConvolutionOfFewChannelsGoesByItsRows) {
     const ir::Graph graph = graph_of(
         fmt::format("g (float[100, 64, {0}, {0}] x, float[{1}, 64, 5, 5] w) => (y) {{ y = Conv (x, w) }}",
                     image, channels));
-    return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+    return cost_of(graph, device).seconds;
   };
   const auto on_host = [&](int channels, int image) {
     return seconds(device::ProcessorKind::Cpu, channels, image);
@@ -247,7 +254,7 @@ TEST(ProductCost, OfADepthwiseConvolutionInTrainingGoesByItsPlanes) {
     const ir::Graph graph = graph_of(fmt::format(
         "g (float[8, 64, {0}, {1}] x, float[64, 1, {2}, {2}] w) => (y) {{ y = Conv <group = 64> (x, w) }}",
         15 + kernel, side + kernel - 1, kernel));
-    return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+    return cost_of(graph, device).seconds;
   };
   EXPECT_NEAR(seconds(14, 5) / seconds(16, 5), 1, 1e-3);
   EXPECT_NEAR(seconds(24, 5) / seconds(16, 5), 1.5, 1e-2);
@@ -261,7 +268,7 @@ TEST(ProductCost, OfAConvolutionByWinogradGoesWithItsOwnShare) {
     const auto seconds = [&](double share) {
       Device device = preset("a100-80");
       device.winograd_share = share;
-      return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+      return cost_of(graph, device).seconds;
     };
     return seconds(0.1) > 3 * seconds(0);
   };
@@ -271,21 +278,16 @@ TEST(ProductCost, OfAConvolutionByWinogradGoesWithItsOwnShare) {
                     "{{ y = Conv <pads = [1, 1, 1, 1] {3}> (x, w) }}",
                     batch, channels, image, more));
   };
-  const auto known = [](ir::Graph graph) {
-    const ir::ValueId weights = graph.inputs[1];
-    graph[weights].constant = ir::Tensor(ir::DataType::Float, graph[weights].type.dims);
-    return graph;
-  };
-  EXPECT_TRUE(is_slowed(known(conv(8, 64, 56))));
+  EXPECT_TRUE(is_slowed(with_known_weights(conv(8, 64, 56))));
   EXPECT_TRUE(is_slowed(conv(8, 64, 56)));
-  EXPECT_FALSE(is_slowed(known(conv(8, 64, 56, ", strides = [2, 2]"))));
-  EXPECT_FALSE(is_slowed(known(conv(8, 64, 56, ", dilations = [2, 2]"))));
-  EXPECT_FALSE(is_slowed(known(conv(8, 8, 56))));
-  EXPECT_FALSE(is_slowed(known(conv(8, 16, 56))));
-  EXPECT_TRUE(is_slowed(known(conv(8, 32, 56))));
+  EXPECT_FALSE(is_slowed(with_known_weights(conv(8, 64, 56, ", strides = [2, 2]"))));
+  EXPECT_FALSE(is_slowed(with_known_weights(conv(8, 64, 56, ", dilations = [2, 2]"))));
+  EXPECT_FALSE(is_slowed(with_known_weights(conv(8, 8, 56))));
+  EXPECT_FALSE(is_slowed(with_known_weights(conv(8, 16, 56))));
+  EXPECT_TRUE(is_slowed(with_known_weights(conv(8, 32, 56))));
   EXPECT_FALSE(is_slowed(conv(8, 16, 56)));
-  EXPECT_TRUE(is_slowed(known(conv(2, 1024, 5))));
-  EXPECT_FALSE(is_slowed(known(conv(1, 1024, 5))));
+  EXPECT_TRUE(is_slowed(with_known_weights(conv(2, 1024, 5))));
+  EXPECT_FALSE(is_slowed(with_known_weights(conv(1, 1024, 5))));
   EXPECT_FALSE(is_slowed(conv(4, 1024, 5)));
   EXPECT_TRUE(
       is_slowed(graph_of("g (float[8, 64, 56, 56] x, float[64, 32, 3, 3] w) => (y) "
@@ -312,15 +314,9 @@ TEST(ProductCost, OfAConvolutionInTrainingOnTheHostHoldsTheMovesOfItsOperands) {
   device.convolution_share = 1;
   device.matrix_weights_single_cycles = 0;
   const auto more_in_training = [&](int side) {
-    ir::Graph graph = graph_of(fmt::format(
+    const ir::Graph graph = graph_of(fmt::format(
         "g (float[8, 64, 56, 56] x, float[64, 64, {0}, {0}] w) => (y) {{ y = Conv (x, w) }}", side));
-    const auto seconds = [&] {
-      return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
-    };
-    const double in_training = seconds();
-    const ir::ValueId weights = graph.inputs[1];
-    graph[weights].constant = ir::Tensor(ir::DataType::Float, graph[weights].type.dims);
-    return in_training - seconds();
+    return cost_of(graph, device).seconds - cost_of(with_known_weights(graph), device).seconds;
   };
   constexpr double kBytes = 2.0 * 4 * (8 * 64 * (56 * 56 + 54 * 54) + 64 * 64 * 3 * 3);
   const double moves = kBytes / device.exchange_bytes_per_cycle / device.tiles / device.clock_hertz;
@@ -416,13 +412,10 @@ TEST(ProductCost, OfAProductOnTheHostWaitsForOperandsThatAreNotNear) {
 }
 
 ir::Graph conv_with_known_weights(int channels, int image) {
-  ir::Graph graph =
+  return with_known_weights(
       graph_of(fmt::format("g (float[4, {0}, {1}, {1}] x, float[{0}, {0}, 3, 3] w) => (y) "
                            "{{ y = Conv <pads = [1, 1, 1, 1]> (x, w) }}",
-                           channels, image));
-  const ir::ValueId weights = graph.inputs[1];
-  graph[weights].constant = ir::Tensor(ir::DataType::Float, graph[weights].type.dims);
-  return graph;
+                           channels, image)));
 }
 
 // Tiles of 4 x 4 are computed whole: 7 x 7 results take as long as 8 x 8. Their products grow with the square
@@ -432,7 +425,7 @@ TEST(ProductCost, OfAConvolutionByWinogradIsOfWholeTilesAndTheirTransforms) {
   device.winograd_share = 4;
   const auto seconds = [&](int channels, int image) {
     const ir::Graph graph = conv_with_known_weights(channels, image);
-    return op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds;
+    return cost_of(graph, device).seconds;
   };
   EXPECT_NEAR(seconds(64, 7) / seconds(64, 8), 1, 1e-6);
   EXPECT_NEAR(seconds(64, 16) / seconds(64, 8), 4, 1e-6);
@@ -447,9 +440,8 @@ TEST(ProductCost, OfAConvolutionByWinogradReadsTransformedWeights) {
   device.winograd_share = 4;
   const double read = 4.0 * (64 * 64 * 36 + 4 * 64 * 8 * 8);
   const double stored = 4.0 * 4 * 64 * 8 * 8;
-  EXPECT_NEAR(op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds * kRate * device.tiles *
-                  device.clock_hertz / (read + stored),
-              1, 1e-3);
+  EXPECT_NEAR(cost_of(graph, device).seconds * kRate * device.tiles * device.clock_hertz / (read + stored), 1,
+              1e-3);
 }
 
 // On shared memory: weights that are known before the run lie packed.
@@ -460,10 +452,7 @@ TEST(ProductCost, OfWeightsThatChangeHoldsTheirPacking) {
   const double before = cost_of(varying, device).seconds;
   device.matrix_weights_single_cycles = 1e6;
   EXPECT_GT(cost_of(varying, device).seconds, 10 * before);
-  ir::Graph graph = graph_of(varying);
-  const ir::ValueId weights = graph.inputs[1];
-  graph[weights].constant = ir::Tensor(ir::DataType::Float, {512, 512});
-  EXPECT_NEAR(op_cost(ir::TypedOp(graph, graph.ops[0]), device, device.tiles).seconds, before, 1e-12);
+  EXPECT_NEAR(cost_of(with_known_weights(graph_of(varying)), device).seconds, before, 1e-12);
 }
 
 }  // namespace
