@@ -6,9 +6,9 @@
 // last reader. Results are stored when all operands have been read, as they may lie where these are.
 #include "executor/kernels/fused/chain_code.h"
 
-#if defined(__AVX2__)
+#include "executor/kernels/fused/vector_ops.h"
 
-#include <xbyak/xbyak.h>
+#ifdef PODIUM_HAS_VECTOR_OPS
 
 #include <algorithm>
 #include <array>
@@ -17,6 +17,7 @@
 namespace podium::kernels {
 namespace {
 
+using ir::DataType;
 using ir::Graph;
 using ir::IdMap;
 using ir::Op;
@@ -24,24 +25,21 @@ using ir::ValueId;
 using Xbyak::Reg64;
 using Xbyak::Xmm;
 
-#if defined(__AVX512F__)
-constexpr auto kVector = Xbyak::Operand::ZMM;
-constexpr int kLanes = 16;
-constexpr int kVectorRegisters = 32;
-#else
-constexpr auto kVector = Xbyak::Operand::YMM;
-constexpr int kLanes = 8;
-constexpr int kVectorRegisters = 16;
-#endif
-constexpr int kElementBytes = sizeof(float);
-constexpr int kPointerBytes = sizeof(float*);
+constexpr auto kVector = kHasAvx512 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM;
+constexpr int kLanes = kHasAvx512 ? 16 : 8;
+constexpr int kVectorRegisters = kHasAvx512 ? 32 : 16;
+constexpr int kLastRegister = kVectorRegisters - 1;
+constexpr int kPointerBytes = sizeof(void*);
 
 enum class Lanes : std::uint8_t { All, One };
 
-bool is_arithmetic(const Graph& body, const Op& op) {
-  const auto is_float = [&](ValueId id) { return body[id].type.element == ir::DataType::Float; };
-  return (op.is("Add") || op.is("Sub") || op.is("Mul") || op.is("Div") || op.is("Sqrt")) &&
-         std::ranges::all_of(op.inputs, is_float) && is_float(op.outputs[0]);
+bool is_half(const Graph& body, ValueId id) { return body[id].type.element == DataType::Float16; }
+
+// The highest registers, which belong to no value. Halves want one to be stored.
+int spare_registers(const Graph& body) {
+  int spare = std::ranges::any_of(body.outputs, [&](ValueId id) { return is_half(body, id); }) ? 1 : 0;
+  for (const Op& op : body.ops) spare = std::max(spare, VectorOps::spare_of(ir::TypedOp(body, op)));
+  return spare;
 }
 
 // Which vector register each value has; several have the same one after each other.
@@ -49,19 +47,19 @@ class Registers {
  public:
   Registers(const Graph& body, const IdMap<ValueId, bool>& in_pieces)
       : of_(std::ssize(body.values), kNone), readers_(std::ssize(body.values), 0) {
-    for (int i = kVectorRegisters; i-- > 0;) unused_.push_back(i);
+    for (int i = kVectorRegisters - spare_registers(body); i-- > 0;) unused_.push_back(i);
     for (const Op& op : body.ops) {
-      for (ValueId id : op.inputs) ++readers_[id];
+      for (ValueId id : inputs_of(op)) ++readers_[id];
     }
     for (ValueId id : body.outputs) ++readers_[id];  // the store at the end
     for (ValueId id : body.inputs) {
       if (!in_pieces[id]) take(id);
     }
     for (const Op& op : body.ops) {
-      for (ValueId id : op.inputs) {
+      for (ValueId id : inputs_of(op)) {
         if (of_[id] == kNone) take(id);
       }
-      for (ValueId id : op.inputs) {
+      for (ValueId id : inputs_of(op)) {
         if (in_pieces[id] && --readers_[id] == 0) unused_.push_back(of_[id]);
       }
       take(op.outputs[0]);
@@ -106,7 +104,9 @@ std::size_t most_bytes(const Graph& body) {
   constexpr std::size_t kLongestInstruction = 15;
   constexpr std::size_t kOthers = 64;
   const std::size_t operands = body.inputs.size() + body.outputs.size();
-  return (2 * body.ops.size() + 4 * operands + kOthers) * kLongestInstruction;
+  std::size_t bytes = (8 * operands + kOthers) * kLongestInstruction;
+  for (const Op& op : body.ops) bytes += 2 * VectorOps::most_bytes(ir::TypedOp(body, op));
+  return bytes;
 }
 
 // Writes a chain's function: (first element of each operand, number of elements).
@@ -115,6 +115,7 @@ class Emitter {
   Emitter(Xbyak::CodeGenerator& code, const Graph& body, const IdMap<ValueId, bool>& in_pieces,
           const Registers& registers)
       : code_(code),
+        ops_(code, kLastRegister),
         body_(body),
         in_pieces_(in_pieces),
         registers_(registers),
@@ -124,17 +125,17 @@ class Emitter {
     const std::vector<Reg64> saved = take_pointers();
     for (const Reg64& one : saved) code_.push(one);
     load_numbers();
-    const Reg64& end = code_.rsi;  // of the bytes of an operand
+    const Reg64& end = code_.rsi;
     const Reg64& end_of_vectors = code_.rdi;
-    code_.shl(end, 2);
     code_.mov(end_of_vectors, end);
-    code_.and_(end_of_vectors, -kLanes * kElementBytes);
+    code_.and_(end_of_vectors, -kLanes);
     code_.xor_(code_.rax, code_.rax);
     loop(Lanes::All, end_of_vectors);
     loop(Lanes::One, end);
     code_.vzeroupper();
     for (auto one = saved.rbegin(); one != saved.rend(); ++one) code_.pop(*one);
     code_.ret();
+    ops_.write_constants();
   }
 
  private:
@@ -158,8 +159,10 @@ class Emitter {
     for (std::size_t i = 0; i < pointers_.size(); ++i) {
       const auto at = code_.ptr[code_.rdi + static_cast<int>(i) * kPointerBytes];
       code_.mov(is_in_pieces(i) ? pointers_[i] : code_.rax, at);
-      if (!is_in_pieces(i) && registers_.has(body_.inputs[i]))
-        code_.vbroadcastss(Xmm(kVector, registers_[body_.inputs[i]]), code_.ptr[code_.rax]);
+      if (is_in_pieces(i) || !registers_.has(body_.inputs[i])) continue;
+      const Xmm one(registers_[body_.inputs[i]]);
+      load_one(one, code_.rax, is_half(body_, body_.inputs[i]));
+      code_.vbroadcastss(Xmm(kVector, one.getIdx()), one);
     }
   }
 
@@ -171,7 +174,7 @@ class Emitter {
     code_.jge(done, Xbyak::CodeGenerator::T_NEAR);
     code_.L(again);
     compute(lanes);
-    code_.add(code_.rax, (lanes == Lanes::All ? kLanes : 1) * kElementBytes);
+    code_.add(code_.rax, lanes == Lanes::All ? kLanes : 1);
     code_.cmp(code_.rax, end);
     code_.jl(again, Xbyak::CodeGenerator::T_NEAR);
     code_.L(done);
@@ -179,38 +182,61 @@ class Emitter {
 
   void compute(Lanes lanes) {
     IdMap<ValueId, bool> is_loaded(std::ssize(body_.values), false);
-    const auto load = [&](ValueId id) {
-      const std::size_t i = std::ranges::find(body_.inputs, id) - body_.inputs.begin();
-      if (i == body_.inputs.size() || !in_pieces_[id] || is_loaded[id]) return;
-      is_loaded[id] = true;
-      const auto from = code_.ptr[pointers_[i] + code_.rax];
-      lanes == Lanes::All ? code_.vmovups(of(id, lanes), from) : code_.vmovss(of(id, lanes), from);
-    };
     for (const Op& op : body_.ops) {
-      std::ranges::for_each(op.inputs, load);
-      compute(op, of(op.outputs[0], lanes), of(op.inputs.front(), lanes), of(op.inputs.back(), lanes), lanes);
+      std::vector<Xmm> operands;
+      for (ValueId id : op.inputs) {
+        if (id.valid() && !is_loaded[id]) load(id, lanes);
+        if (id.valid()) is_loaded[id] = true;
+        operands.push_back(id.valid() ? of(id, lanes) : Xmm());
+      }
+      const Xmm y = of(op.outputs[0], lanes);
+      ops_.compute(ir::TypedOp(body_, op), y, operands);
+      if (is_half(body_, op.outputs[0])) ops_.round_to_half(y);
     }
-    for (std::size_t i = 0; i < body_.outputs.size(); ++i) {
-      const auto to = code_.ptr[pointers_[body_.inputs.size() + i] + code_.rax];
-      const Xmm result = of(body_.outputs[i], lanes);
-      lanes == Lanes::All ? code_.vmovups(to, result) : code_.vmovss(to, result);
+    for (std::size_t i = 0; i < body_.outputs.size(); ++i) store(i, lanes);
+  }
+
+  // Values that the chain makes and numbers are in their registers.
+  void load(ValueId id, Lanes lanes) {
+    const std::size_t i = std::ranges::find(body_.inputs, id) - body_.inputs.begin();
+    if (i == body_.inputs.size() || !in_pieces_[id]) return;
+    const Xmm x = of(id, lanes);
+    if (lanes == Lanes::One) return load_one(x, place(i, id), is_half(body_, id));
+    const auto from = code_.ptr[place(i, id)];
+    is_half(body_, id) ? code_.vcvtph2ps(x, from) : code_.vmovups(x, from);
+  }
+
+  void load_one(const Xmm& x, const Xbyak::RegExp& from, bool half) {
+    if (!half) return code_.vmovss(x, code_.ptr[from]);
+    code_.vpinsrw(x, x, code_.ptr[from], 0);
+    code_.vcvtph2ps(x, x);
+  }
+
+  void store(std::size_t i, Lanes lanes) {
+    constexpr std::uint8_t kToNearestEven = 0;
+    const ValueId id = body_.outputs[i];
+    const Xmm y = of(id, lanes);
+    const auto to = code_.ptr[place(body_.inputs.size() + i, id)];
+    if (lanes == Lanes::All) {
+      return is_half(body_, id) ? code_.vcvtps2ph(to, y, kToNearestEven) : code_.vmovups(to, y);
     }
+    if (!is_half(body_, id)) return code_.vmovss(to, y);
+    const Xmm half(kLastRegister);
+    code_.vcvtps2ph(half, y, kToNearestEven);
+    code_.vpextrw(to, half, 0);
+  }
+
+  // Of the elements at hand.
+  Xbyak::RegExp place(std::size_t operand, ValueId id) const {
+    return pointers_[operand] + code_.rax * (is_half(body_, id) ? sizeof(ir::Float16) : sizeof(float));
   }
 
   Xmm of(ValueId id, Lanes lanes) const {
     return {lanes == Lanes::All ? kVector : Xbyak::Operand::XMM, registers_[id]};
   }
 
-  void compute(const Op& op, const Xmm& y, const Xmm& a, const Xmm& b, Lanes lanes) {
-    const bool all = lanes == Lanes::All;
-    if (op.is("Add")) return all ? code_.vaddps(y, a, b) : code_.vaddss(y, a, b);
-    if (op.is("Sub")) return all ? code_.vsubps(y, a, b) : code_.vsubss(y, a, b);
-    if (op.is("Mul")) return all ? code_.vmulps(y, a, b) : code_.vmulss(y, a, b);
-    if (op.is("Div")) return all ? code_.vdivps(y, a, b) : code_.vdivss(y, a, b);
-    return all ? code_.vsqrtps(y, a) : code_.vsqrtss(y, a, a);
-  }
-
   Xbyak::CodeGenerator& code_;
+  VectorOps ops_;
   const Graph& body_;
   const IdMap<ValueId, bool>& in_pieces_;
   const Registers& registers_;
@@ -223,22 +249,24 @@ class Compiled : public ChainCode {
       : code_(most_bytes(body), Xbyak::DontSetProtectRWE) {
     Emitter(code_, body, in_pieces, registers).emit();
     code_.setProtectModeRE();
-    run_ = code_.getCode<void (*)(float* const*, std::int64_t)>();
+    run_ = code_.getCode<void (*)(void* const*, std::int64_t)>();
   }
 
-  void run(std::span<float* const> operands, std::int64_t count) const override {
+  void run(std::span<void* const> operands, std::int64_t count) const override {
     run_(operands.data(), count);
   }
 
  private:
   Xbyak::CodeGenerator code_;
-  void (*run_)(float* const*, std::int64_t) = nullptr;
+  void (*run_)(void* const*, std::int64_t) = nullptr;
 };
 
 }  // namespace
 
 std::shared_ptr<const ChainCode> ChainCode::of(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
-  const auto is_known = [&](const Op& op) { return is_arithmetic(body, op) && in_pieces[op.outputs[0]]; };
+  const auto is_known = [&](const Op& op) {
+    return VectorOps::has(ir::TypedOp(body, op)) && in_pieces[op.outputs[0]];
+  };
   if (!std::ranges::all_of(body.ops, is_known) || !has_pointers(body, in_pieces)) return nullptr;
   const Registers registers(body, in_pieces);
   if (!registers.suffice()) return nullptr;

@@ -1,5 +1,6 @@
-// Machine code for chains of plain arithmetic, such as an optimizer's equations: a vector of each operand is
-// loaded once, all between the ops stays in registers, and a vector of each result is stored once.
+// Machine code for chains of arithmetic and simple activations on floats and halves, such as an optimizer's
+// equations or what stands between convolutions of halves: a vector of each operand is loaded once, all
+// between the ops stays in registers, and a vector of each result is stored once.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace podium::kernels {
 class ChainCode {
  public:
   /// Code for a chain's body. Values that are not in pieces have one element, the same for all others.
-  /// nullptr where an op is not an Add, Sub, Mul, Div or Sqrt of floats, there are more values at a time than
-  /// the processor has registers, it has no AVX2, or the system gives no memory for code.
+  /// nullptr where there is no code for an op (vector_ops.h), there are more values at a time than the
+  /// processor has registers, it has no AVX2, or the system gives no memory for code.
   static std::shared_ptr<const ChainCode> of(const ir::Graph& body,
                                              const ir::IdMap<ir::ValueId, bool>& in_pieces);
 
@@ -25,7 +26,7 @@ class ChainCode {
 
   /// Computes `count` elements. `operands`: the first element of each of the body's inputs, then of each of
   /// its outputs, which may be where inputs are. The bits are those of the ops' own kernels.
-  virtual void run(std::span<float* const> operands, std::int64_t count) const = 0;
+  virtual void run(std::span<void* const> operands, std::int64_t count) const = 0;
 };
 
 }  // namespace podium::kernels

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "executor/kernels/tools/parallel.h"
+#include "ir/builder.h"
 
 namespace podium::kernels {
 namespace {
@@ -80,21 +81,46 @@ void append_activation(dnnl::post_ops& post_ops, const std::optional<Activation>
   if (activation) post_ops.append_eltwise(1.0F, activation->algorithm, activation->alpha, activation->beta);
 }
 
-std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of,
-                                                    const std::optional<Activation>& activation,
-                                                    std::size_t& scratch) {
-  if (!activation) return nullptr;
+std::shared_ptr<const ChainCode> activation_code(const std::optional<Activation>& activation) {
+  const bool is_sigmoid = activation && activation->algorithm == dnnl::algorithm::eltwise_logistic;
+  const bool is_swish = activation && activation->algorithm == dnnl::algorithm::eltwise_swish;
+  if (!is_sigmoid && !is_swish) return nullptr;
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", ir::Type::tensor(DataType::Float, {1}));
+  builder.output(is_sigmoid ? builder.op("Sigmoid", {x})
+                            : builder.op("Swish", {x}, {{"alpha", activation->alpha}}));
+  return ChainCode::of(graph, ir::IdMap<ir::ValueId, bool>(std::ssize(graph.values), true));
+}
+
+void apply(const ChainCode& code, std::span<float> numbers) {
+  code.run(std::array<void*, 2>{numbers.data(), numbers.data()}, std::ssize(numbers));
+}
+
+void apply(const ChainCode& code, Tensor& y) {
+  constexpr std::int64_t kCost = 4;
+  float* const numbers = y.data<float>();
+  parallel_ranges(y.size(), kCost, [&](std::int64_t begin, std::int64_t end) {
+    apply(code, std::span(numbers + begin, numbers + end));
+  });
+}
+
+ActivationPass::ActivationPass(const dnnl::memory::desc& of, const std::optional<Activation>& activation,
+                               std::size_t& scratch)
+    : code_(activation_code(activation)) {
+  if (!activation || code_) return;
   const dnnl::eltwise_forward::desc description(dnnl::prop_kind::forward_inference, activation->algorithm, of,
                                                 activation->alpha, activation->beta);
   const dnnl::eltwise_forward::primitive_desc primitive(description, onednn::attributes(), onednn::cpu());
   scratch = std::max(scratch, primitive.scratchpad_desc().get_size());
-  return onednn::make_call(dnnl::eltwise_forward(primitive), primitive,
-                           {{DNNL_ARG_SRC, of}, {DNNL_ARG_DST, of}});
+  call_ = onednn::make_call(dnnl::eltwise_forward(primitive), primitive,
+                            {{DNNL_ARG_SRC, of}, {DNNL_ARG_DST, of}});
 }
 
-void activate_result(const std::shared_ptr<const onednn::Call>& activation, const RunContext& run) {
-  const Tensor& y = run.output(0);
-  if (activation) (*activation)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
+void ActivationPass::operator()(const RunContext& run) const {
+  Tensor& y = run.output(0);
+  if (code_) return apply(*code_, y);
+  if (call_) (*call_)(std::array<const void*, 3>{y.raw(), y.raw(), run.scratch_memory});
 }
 
 }  // namespace podium::kernels

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "executor/kernels/fused/chain_code.h"
 #include "executor/kernels/tools/onednn.h"
 
 namespace podium::kernels {
@@ -37,13 +38,27 @@ struct Activation {
 /// name and for what clamp_of gives.
 std::optional<Activation> activation_of(const ir::TypedOp& op);
 void append_activation(dnnl::post_ops& post_ops, const std::optional<Activation>& activation);
-/// A primitive of its own, from and to memory `of`; nullptr for nothing. Raises `scratch` to the bytes that
-/// it wants. Pointers: from, to, scratch.
-std::shared_ptr<const onednn::Call> activation_call(const dnnl::memory::desc& of,
-                                                    const std::optional<Activation>& activation,
-                                                    std::size_t& scratch);
-/// What such a call, if there is one, makes of the op's result.
-void activate_result(const std::shared_ptr<const onednn::Call>& activation, const RunContext& run);
+/// Machine code for it that takes half as long as oneDNN's, by which a pass over a result that the cache
+/// still has is worth it: of Sigmoid and Swish. nullptr for others, for nothing, and where ChainCode has
+/// none.
+std::shared_ptr<const ChainCode> activation_code(const std::optional<Activation>& activation);
+/// What the code makes of numbers, by the calling thread, or of a tensor's by all.
+void apply(const ChainCode& code, std::span<float> numbers);
+void apply(const ChainCode& code, Tensor& y);
+
+/// A pass over an op's result, in our code or oneDNN's; nothing for no activation.
+class ActivationPass {
+ public:
+  ActivationPass() = default;
+  /// `of`: the result's memory. Raises `scratch` to the bytes that the pass wants.
+  ActivationPass(const dnnl::memory::desc& of, const std::optional<Activation>& activation,
+                 std::size_t& scratch);
+  void operator()(const RunContext& run) const;
+
+ private:
+  std::shared_ptr<const ChainCode> code_;
+  std::shared_ptr<const onednn::Call> call_;
+};
 /// The same attributes' clamp, if they describe one.
 std::optional<Clamp> clamp_of(const ir::TypedOp& op);
 

@@ -1,7 +1,7 @@
 // Ops that compute element by element over one shape, piece by piece: what lies between them stays in the
-// nearest caches and has no memory of its own. Inputs of one element are the same for all pieces. Where all
-// ops are plain arithmetic of floats, machine code stands for their kernels, and there are no pieces but
-// those of threads.
+// nearest caches and has no memory of its own. Inputs of one element are the same for all pieces. Where there
+// is machine code for all ops (chain_code.h), it stands for their kernels, and there are no pieces but those
+// of threads.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -202,10 +202,11 @@ struct Chain {
 };
 
 void run_code(const Plan& plan, const RunContext& run, std::int64_t begin, std::int64_t end) {
-  std::vector<float*> operands;
+  std::vector<void*> operands;
   const auto add = [&](const Tensor& whole, ValueId id) {
-    operands.push_back(static_cast<float*>(const_cast<void*>(whole.raw())) +
-                       (plan.in_pieces[id] ? begin : 0));
+    const std::int64_t skipped = plan.in_pieces[id] ? begin : 0;
+    auto* const first = static_cast<std::byte*>(const_cast<void*>(whole.raw()));
+    operands.push_back(first + skipped * static_cast<std::int64_t>(ir::storage_bytes(whole.type())));
   };
   for (std::size_t i = 0; i < plan.body->inputs.size(); ++i) add(run.input(i), plan.body->inputs[i]);
   for (std::size_t i = 0; i < plan.body->outputs.size(); ++i) add(run.output(i), plan.body->outputs[i]);

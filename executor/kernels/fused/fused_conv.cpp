@@ -73,6 +73,7 @@ DirectConvolution direct_convolution(const ConvolutionPlan& plan, const Pack& pa
                  .weights = pack(primitive.weights_desc()),
                  .has_bias = !plan.bias.is_zero(),
                  .has_residual = plan.has_residual,
+                 .behind = plan.behind,
                  .clamp = plan.clamp};
   if (plan.clamp && !plan.has_residual) {  // the sum has overwritten the residual
     run.clamping = direct_call(plan, make(primitive.weights_desc(), plan.with_clamp));
@@ -82,10 +83,11 @@ DirectConvolution direct_convolution(const ConvolutionPlan& plan, const Pack& pa
 
 void ConvolutionPlan::set_ending(const ir::TypedOp& op) {
   activation = activation_of(op);
+  behind = activation_code(activation);
   // Post-ops that are copied stay the same object.
   for (dnnl::post_ops* ending : {&post_ops, &with_clamp}) {
     if (has_residual) ending->append_sum(1.0F);
-    append_activation(*ending, activation);
+    if (!behind) append_activation(*ending, activation);
   }
   clamp = clamp_of(op);
   if (clamp) clamp->append_to(with_clamp);

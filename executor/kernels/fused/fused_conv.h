@@ -45,9 +45,10 @@ struct ConvolutionPlan {
   dnnl::memory::desc bias = {};  ///< empty: none
   bool has_residual = false;
   std::optional<Activation> activation = {};
-  dnnl::post_ops post_ops = {};     ///< sum of the residual, activation
-  std::optional<Clamp> clamp = {};  ///< of the result: oneDNN's own makes a number of NaN
-  dnnl::post_ops with_clamp = {};   ///< the post-ops and oneDNN's clamp
+  std::shared_ptr<const ChainCode> behind = {};  ///< the activation, if it is a pass behind the result
+  dnnl::post_ops post_ops = {};                  ///< sum of the residual, and the activation, if it is none
+  std::optional<Clamp> clamp = {};               ///< of the result: oneDNN's own makes a number of NaN
+  dnnl::post_ops with_clamp = {};                ///< the post-ops and oneDNN's clamp
 
   /// Sets all that comes behind the sum: of the residual, if there is one, and of the op's attributes.
   void set_ending(const ir::TypedOp& op);

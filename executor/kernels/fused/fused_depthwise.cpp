@@ -124,9 +124,10 @@ class Member {
     const void* weights = packed_[prepared.weights].numbers.raw();
     const void* bias = bias_ ? run.input(*bias_).raw() : nullptr;
     const std::array<const void*, 5> arguments{x, weights, bias, y, scratch};
-    if (clamping == Clamping::Within) return (*prepared.calls[thread])(arguments);
-    (*prepared.exact[thread])(arguments);
-    if (plan_.clamp) plan_.clamp->apply_to_finite({y, static_cast<std::size_t>(elements)});
+    const std::span made(y, static_cast<std::size_t>(elements));
+    (*(clamping == Clamping::Within ? prepared.calls : prepared.exact)[thread])(arguments);
+    if (plan_.behind) apply(*plan_.behind, made);
+    if (clamping == Clamping::Behind && plan_.clamp) plan_.clamp->apply_to_finite(made);
   }
 
  private:

@@ -19,7 +19,7 @@ struct StripCall {
   StripWeights weights;
   std::int64_t rows = 0;
   Clamp clamp = kNoClamp;
-  std::shared_ptr<const onednn::Call> activation = {};
+  ActivationPass activation = {};
 
   void operator()(const RunContext& run) const {
     multiply_strips(weights, {.x = run.input(0).data<float>(),
@@ -30,7 +30,7 @@ struct StripCall {
                               .addend = run.has_input(3) ? run.input(3).data<float>() : nullptr,
                               .low = clamp.low,
                               .high = clamp.high});
-    activate_result(activation, run);
+    activation(run);
   }
 };
 
@@ -82,7 +82,7 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
                              transposed ? StripSource::Transposed : StripSource::Plain),
         .rows = rows,
         .clamp = clamp_of(context).value_or(kNoClamp),
-        .activation = activation_call(onednn::plain({rows, columns}), activation_of(context), scratch)};
+        .activation = ActivationPass(onednn::plain({rows, columns}), activation_of(context), scratch)};
     context.need_scratch(scratch);
     return kernel;
   }

@@ -74,7 +74,7 @@ struct StripConvolution {
   std::int64_t windows = 0;  // of all images
   std::int64_t block = 0;    // windows that are computed together
   Clamp clamp = kNoClamp;
-  std::shared_ptr<const onednn::Call> activation = {};
+  ActivationPass activation = {};
   std::vector<float> outside = {};  // the channels of an element that x lacks
 
   void operator()(const RunContext& run) const {
@@ -91,7 +91,7 @@ struct StripConvolution {
                  {weights.strips() * share / shares, weights.strips() * (share + 1) / shares}, starts);
       }
     });
-    activate_result(activation, run);
+    activation(run);
   }
 
  private:
@@ -149,7 +149,7 @@ std::optional<PreparedKernel> prepare_strip_convolution(PrepareContext& context,
       .windows = ir::element_count(plan.y) / plan.y[1],
       .block = windows_of_block(plan.x[1]),
       .clamp = plan.clamp.value_or(kNoClamp),
-      .activation = activation_call(onednn::channels_last(plan.y), plan.activation, scratch),
+      .activation = ActivationPass(onednn::channels_last(plan.y), plan.activation, scratch),
       .outside = std::vector<float>(plan.x[1], 0.0F)};
   context.need_scratch(scratch);
   return kernel;

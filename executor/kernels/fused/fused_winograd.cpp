@@ -78,6 +78,7 @@ struct Winograd {
   Tensor weights;
   bool has_bias = false;
   bool has_residual = false;
+  std::shared_ptr<const ChainCode> behind = {};
   Clamp clamp = kNoClamp;
   std::size_t x_at = 0;  // in the scratch memory
   std::size_t y_at = 0;
@@ -92,6 +93,7 @@ struct Winograd {
     (*call)(std::array<const void*, 5>{x, weights.raw(), bias, y, run.scratch_memory});
     if (!clamp.apply_to_finite({reinterpret_cast<float*>(y), y_elements})) return (*direct)(run);
     (*give)(std::array<const void*, 2>{y, run.output(0).raw()});
+    if (behind) apply(*behind, run.output(0));
   }
 };
 
@@ -128,6 +130,7 @@ std::optional<PreparedKernel> prepare_winograd(PrepareContext& context, const Co
                                             primitive.weights_desc()),
                   .has_bias = !plan.bias.is_zero(),
                   .has_residual = plan.has_residual,
+                  .behind = plan.behind,
                   .clamp = plan.clamp.value_or(kNoClamp),
                   .x_at = x_at,
                   .y_at = y_at,

@@ -11,7 +11,7 @@ struct StripWinograd {
   Tensor transformed;  // windows
   WinogradWindows windows;
   Clamp clamp;
-  std::shared_ptr<const onednn::Call> activation = {};
+  ActivationPass activation = {};
 
   void operator()(const RunContext& run) const {
     const auto optional = [&](std::size_t i) {
@@ -26,7 +26,7 @@ struct StripWinograd {
                                         .high = clamp.high,
                                         .y = run.output(0).data<float>(),
                                         .scratch = run.scratch_memory});
-    activate_result(activation, run);
+    activation(run);
   }
 };
 
@@ -56,7 +56,7 @@ std::optional<PreparedKernel> prepare_strip_winograd(PrepareContext& context, co
                        .clamp = plan.clamp.value_or(kNoClamp)};
   std::size_t scratch = scratch_of_winograd_strips(shape);
   // When the threads are done.
-  kernel.activation = activation_call(onednn::channels_last(plan.y), plan.activation, scratch);
+  kernel.activation = ActivationPass(onednn::channels_last(plan.y), plan.activation, scratch);
   context.need_scratch(scratch);
   return kernel;
 }

@@ -31,6 +31,7 @@ struct PackedCall {
   Tensor weights = {};
   bool has_bias = false;
   bool has_residual = false;
+  std::shared_ptr<const ChainCode> behind = {};  // an activation
   std::optional<Clamp> clamp = {};
   bool is_by_one_thread = false;  // the library adds up in another order on other threads
 
@@ -47,6 +48,7 @@ struct PackedCall {
       if (!is_invalid_flag_set()) return;
     }
     (*call)(arguments);
+    if (behind) apply(*behind, y);
     if (clamp) clamp->apply(y);
   }
 

@@ -4,6 +4,7 @@
 // minimax fits on the intervals that the comments name.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -35,9 +36,12 @@ inline constexpr float kLn2High = 0.693145752F;  // 15 bits, so that whole multi
 inline constexpr float kLn2Low = 1.42860677e-06F;
 inline constexpr float kRoundingShift = 12582912.0F;  // 1.5 * 2^23: adding it rounds to a whole number
 
+/// (e^r - 1 - r) / r^2 for |r| <= ln(2) / 2.
+inline constexpr std::array<float, 5> kExpm1{0.00139505143F, 0.00836890281F, 0.0416662055F, 0.166665187F,
+                                             0.50000001F};
 /// e^r - 1 for |r| <= ln(2) / 2.
 inline float small_expm1(float r) {
-  const float p = polynomial(r, 0.00139505143F, 0.00836890281F, 0.0416662055F, 0.166665187F, 0.50000001F);
+  const float p = polynomial(r, kExpm1[0], kExpm1[1], kExpm1[2], kExpm1[3], kExpm1[4]);
   return fused(r * r, p, r);
 }
 

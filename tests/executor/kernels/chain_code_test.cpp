@@ -70,7 +70,7 @@ TEST_F(ChainCodes, RoundAfterEachOpAnyNumberOfElements) {
       const volatile float e = a * d;
       v[i] = w[i] - e;
     }
-    code->run(std::vector<float*>{m.data(), x.data(), w.data(), &a, &b, m.data(), w.data()}, count);
+    code->run(std::vector<void*>{m.data(), x.data(), w.data(), &a, &b, m.data(), w.data()}, count);
     EXPECT_TRUE(same_bits(m, n)) << count;
     EXPECT_TRUE(same_bits(w, v)) << count;
     EXPECT_TRUE(same_bits(x, numbers(count + 1, 2))) << count;
@@ -82,7 +82,7 @@ TEST_F(ChainCodes, KeepInfinitiesAndWhatIsNoNumber) {
       code_of(graph_of("g (float[8] x, float k) => (float[8] y) { r = Sqrt(x) y = Div(k, r) }"));
   std::vector<float> x{0, -0.0F, -1, std::numeric_limits<float>::infinity(), 1e-45F, 4};
   float k = 1;
-  code->run(std::vector<float*>{x.data(), &k, x.data()}, std::ssize(x));
+  code->run(std::vector<void*>{x.data(), &k, x.data()}, std::ssize(x));
   EXPECT_EQ(x[0], std::numeric_limits<float>::infinity());
   EXPECT_EQ(x[1], -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(x[2]));
