@@ -8,6 +8,7 @@
 #include "executor/kernels/families.h"
 #include "executor/kernels/matmul_parts.h"
 #include "executor/kernels/tools/convert.h"
+#include "executor/kernels/tools/elementwise.h"
 #include "executor/kernels/tools/gemm.h"
 
 namespace podium::kernels {
@@ -34,6 +35,18 @@ std::vector<std::int64_t> batch_offsets(const Dims& own, const Dims& batch, std:
   return offsets;
 }
 
+void widen(const Tensor& from, float* to) {
+  parallel_ranges(from.size(), kElementCost, [&](std::int64_t begin, std::int64_t end) {
+    to_float(from, begin, end - begin, to + begin);
+  });
+}
+
+void narrow(const float* from, Tensor& to) {
+  parallel_ranges(to.size(), kElementCost, [&](std::int64_t begin, std::int64_t end) {
+    from_float(from + begin, to, begin, end - begin);
+  });
+}
+
 bool computes_in_float(DataType type) { return type == DataType::Float16 || type == DataType::Bfloat16; }
 
 template <class T>
@@ -55,11 +68,11 @@ PreparedKernel matmul_in_float(PrepareContext& context, BatchedProduct plan) {
     auto* a = run.scratch<float>();
     float* b = a + count_a;
     float* c = b + count_b;
-    to_float(run.input(0), 0, count_a, a);
-    to_float(run.input(1), 0, count_b, b);
+    widen(run.input(0), a);
+    widen(run.input(1), b);
     run_products(plan, a, b, c,
                  [](const Product& p, const float* x, const float* y, float* z) { multiply(p, x, y, z); });
-    from_float(c, run.output(0), 0, count_c);
+    narrow(c, run.output(0));
   };
 }
 
@@ -143,14 +156,14 @@ PreparedKernel gemm_in_float(PrepareContext& context, const GemmPlan& plan) {
     std::vector<float*> inputs;
     auto* next = run.scratch<float>();
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (run.has_input(i)) to_float(run.input(i), 0, counts[i], next);
+      if (run.has_input(i)) widen(run.input(i), next);
       inputs.push_back(next);
       next += counts[i];
     }
     if (plan.beta != 0) spread(plan.addend, inputs[2], plan.product.m, plan.product.n, next);
     multiply(plan.product, inputs[0], inputs[1], next, static_cast<float>(plan.alpha),
              static_cast<float>(plan.beta));
-    from_float(next, run.output(0), 0, run.output(0).size());
+    narrow(next, run.output(0));
   };
 }
 

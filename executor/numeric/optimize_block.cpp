@@ -11,6 +11,7 @@
 #include "executor/numeric/fuse_layer_norm.h"
 #include "executor/numeric/fuse_matmul.h"
 #include "executor/numeric/fuse_post_ops.h"
+#include "executor/numeric/widen_products.h"
 #include "ir/remove_dead.h"
 
 namespace podium::numeric {
@@ -25,6 +26,7 @@ void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   // Then layouts and packed weights: convolutions and products become ops of the engine.
   channels_last(graph, layouts);
   make_byte_products(graph);
+  widen_products(graph);
   fuse_matmul(graph);
   fuse_attention(graph);
   // Beyond this point every convolution and product that can be ours is.

@@ -175,6 +175,8 @@ constexpr unsigned kResidual = 1U << 3;
 const std::vector<Parameter> kProductInputs{
     {"X"}, {"W"}, {"B", 'T', Formal::Optional}, {"Z", 'T', Formal::Optional}};
 const std::vector<TypeConstraint> kSingleFloat{{'T', {DataType::Float}}};
+const std::vector<TypeConstraint> kWeightsOfAnyWidth{
+    {'T', {DataType::Float}}, {'W', {DataType::Float, DataType::Float16, DataType::Bfloat16}}};
 
 OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<AttributeSpec> attributes,
            InferFunction infer, WorkFunction work) {
@@ -187,6 +189,14 @@ OpSpec row(std::string_view name, std::vector<Parameter> inputs, std::vector<Att
           .infer = infer,
           .work = work,
           .no_gradient = kNoGradient};
+}
+
+OpSpec matmul_row() {
+  OpSpec made =
+      row("MatMul", {{"X"}, {"W", 'W'}, {"B", 'T', Formal::Optional}, {"Z", 'T', Formal::Optional}},
+          with_activation({with_default("transB", std::int64_t{0})}), infer_fused_matmul, work_of_matmul);
+  made.types = kWeightsOfAnyWidth;
+  return made;
 }
 
 // X times DequantizeLinear(W, scale, zero point) or its transpose, and a bias.
@@ -259,9 +269,7 @@ std::span<const OpSpec> fused_ops() {
             fused_window_attributes(
                 {must_have("kind", AttributeKind::String), must_have("kernel_shape", AttributeKind::Ints)}),
             infer_fused_pool, work_per_element<1>),
-        in_place(kResidual,
-                 row("MatMul", kProductInputs, with_activation({with_default("transB", std::int64_t{0})}),
-                     infer_fused_matmul, work_of_matmul)),
+        in_place(kResidual, matmul_row()),
         dequantized_matmul_row(),
         row("StridedMatMul", {{"A"}, {"B"}},
             {must_have("perm_a", AttributeKind::Ints), must_have("perm_b", AttributeKind::Ints),

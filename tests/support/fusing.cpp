@@ -5,6 +5,7 @@
 #include <random>
 #include <sstream>
 
+#include "executor/kernels/tools/convert.h"
 #include "executor/numeric/prepared_block.h"
 
 namespace podium::testing {
@@ -69,6 +70,17 @@ ValueId Sketch::weight(ir::Dims dims, float limit) {
   Tensor tensor = random_floats(std::move(dims), seed);
   for (float& value : tensor.values<float>()) value *= limit;
   return graph.add_constant(fmt::format("w{}", seed), std::move(tensor));
+}
+
+ValueId Sketch::narrow_weight(ir::Dims dims, ir::DataType type) {
+  const Tensor floats = random_floats(std::move(dims), seed_++);
+  Tensor narrow(type, floats.dims());
+  kernels::from_float(floats.data<float>(), narrow, 0, floats.size());
+  return builder.constant(std::move(narrow), "narrow");
+}
+
+ValueId Sketch::cast(ValueId x, ir::DataType to) {
+  return op("Cast", {x}, {{"to", std::int64_t{static_cast<int>(to)}}});
 }
 
 ValueId Sketch::number(float value) {

@@ -36,6 +36,9 @@ struct Sketch {
   /// Uniform in [-limit, limit).
   ir::ValueId weight(ir::Dims dims, float limit = 1.0F);
   ir::ValueId number(float value);
+  /// Of float16 or bfloat16.
+  ir::ValueId narrow_weight(ir::Dims dims, ir::DataType type);
+  ir::ValueId cast(ir::ValueId x, ir::DataType to);
   ir::ValueId op(std::string_view type, std::vector<ir::ValueId> inputs,
                  std::vector<ir::Attribute> attributes = {}) {
     return builder.op(type, std::move(inputs), std::move(attributes));

@@ -51,14 +51,14 @@ class Packer {
     const auto& dims = weights.dims();
     to_.inner = dims[transposed ? 1 : 0];
     to_.columns = dims[transposed ? 0 : 1];
-    to_.bits = ir::bit_width(type);
+    to_.kind = ir::bit_width(type) == 8 ? StripNumbers::Bytes : StripNumbers::Codes;
     const std::int64_t block = context.get_int("block_size");
     to_.group = block > 0 ? std::min(block, to_.inner) : to_.inner;
     to_.groups = (to_.inner + to_.group - 1) / to_.group;
-    const bool is_shifted = to_.bits == 8 ? !ir::is_signed(type) : ir::is_signed(type);
+    const bool is_shifted = of_bytes() ? !ir::is_signed(type) : ir::is_signed(type);
     if (is_shifted) {
-      shift_ = to_.bits == 8 ? -128.0F : 8.0F;
-      flipped_ = to_.bits == 8 ? 0x80 : 0x08;
+      shift_ = of_bytes() ? -128.0F : 8.0F;
+      flipped_ = of_bytes() ? 0x80 : 0x08;
     }
     row_step_ = transposed ? 1 : to_.columns;
     column_step_ = transposed ? to_.inner : 1;
@@ -87,6 +87,8 @@ class Packer {
   }
 
  private:
+  bool of_bytes() const { return to_.kind == StripNumbers::Bytes; }
+
   Tensor packed_numbers(const Tensor& weights, const ir::Type& type) const {
     Tensor numbers(type.element, type.dims);
     const auto* from = static_cast<const std::uint8_t*>(weights.raw());
@@ -121,7 +123,7 @@ class Packer {
       std::array<std::uint8_t, kStrip> codes{};
       for (std::int64_t j = 0; j < count; ++j)
         codes[j] = from[row * row_step_ + (first + j) * column_step_] ^ flipped_;
-      if (to_.bits == 8) {
+      if (of_bytes()) {
         std::ranges::copy(codes, to);
       } else {
         for (std::int64_t j = 0; j < kStrip / 2; ++j)

@@ -7,6 +7,7 @@
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/fused/fused_activation.h"
 #include "executor/kernels/fused/fused_conv.h"
+#include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/strip_products.h"
 
 namespace podium::kernels {
@@ -34,7 +35,7 @@ struct StripCall {
   }
 };
 
-PreparedKernel prepare_as_convolution(PrepareContext& context, const Product& product) {
+PreparedKernel prepare_as_convolution(PrepareContext& context, const Product& product, const Tensor& known) {
   const ProductConvolution of(product, onednn::Element::f32);
   ConvolutionPlan plan{.x = of.x,
                        .y = of.y,
@@ -43,9 +44,8 @@ PreparedKernel prepare_as_convolution(PrepareContext& context, const Product& pr
                        .bias = context.has_input(2) ? onednn::plain({product.n}) : memory::desc(),
                        .has_residual = context.has_input(3)};
   plan.set_ending(context);
-  DirectConvolution direct = direct_convolution(plan, [&](const memory::desc& layout) {
-    return onednn::packed(context, *context.constant(1), of.weights, layout);
-  });
+  DirectConvolution direct = direct_convolution(
+      plan, [&](const memory::desc& layout) { return onednn::packed(context, known, of.weights, layout); });
   context.need_scratch(direct.scratch);
   return std::move(direct.run);
 }
@@ -56,10 +56,14 @@ bool has_enough_columns(const Product& product) { return product.n >= kStrip / 2
 // Rows that go over a strip once wait for memory alone. Many rows hide how long weights take that a
 // second-level cache does not keep; with those that it keeps, or columns that leave a part of a strip empty,
 // the library is as fast or faster (measured on a machine with AVX-512).
+bool has_few_rows(const Product& product) {
+  return has_enough_columns(product) && product.m <= kMostFloatRows;
+}
+
 bool pays_by_strips(const Product& product) {
   constexpr std::int64_t kLeastRows = 16;
   if (!has_enough_columns(product)) return false;
-  if (product.m <= kMostFloatRows) return true;
+  if (has_few_rows(product)) return true;
   const std::int64_t filled = strip_count(product.n) * kStrip;
   return kLibraryPacksProducts && product.m >= kLeastRows && product.k * product.n >= kKeptFloats &&
          8 * filled <= 9 * product.n;
@@ -75,18 +79,20 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
   const std::int64_t columns = transposed ? given[0] : given[1];
   const std::int64_t rows = context.input(0).element_count() / inner;
   const Product product{.m = rows, .n = columns, .k = inner, .transpose_b = transposed};
+  // A few rows wait for the weights, which so stay as narrow as they are.
+  const Tensor known = has_few_rows(product) ? *context.constant(1) : as_float(*context.constant(1));
   if (pays_by_strips(product)) {
     std::size_t scratch = 0;
     StripCall kernel{
-        .weights = strips_of(context, *context.constant(1),
-                             transposed ? StripSource::Transposed : StripSource::Plain),
+        .weights = strips_of(context, known, transposed ? StripSource::Transposed : StripSource::Plain),
         .rows = rows,
         .clamp = clamp_of(context).value_or(kNoClamp),
         .activation = ActivationPass(onednn::plain({rows, columns}), activation_of(context), scratch)};
     context.need_scratch(scratch);
     return kernel;
   }
-  if (!kLibraryPacksProducts && has_enough_columns(product)) return prepare_as_convolution(context, product);
+  if (!kLibraryPacksProducts && has_enough_columns(product))
+    return prepare_as_convolution(context, product, known);
   PackedCall kernel{.has_bias = context.has_input(2),
                     .has_residual = context.has_input(3),
                     .clamp = clamp_of(context),
@@ -114,7 +120,7 @@ PreparedKernel prepare_fused_matmul(PrepareContext& context) {
                               {DNNL_ARG_DST, y}});
   };
   const auto primitive = make(onednn::any({inner, columns}));
-  kernel.weights = onednn::packed(context, *context.constant(1), weights, primitive.weights_desc());
+  kernel.weights = onednn::packed(context, known, weights, primitive.weights_desc());
   kernel.call = call(primitive);
   if (kernel.clamp && !kernel.has_residual) {  // the sum has overwritten the residual
     kernel.clamp->append_to(post_ops);

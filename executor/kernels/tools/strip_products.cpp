@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "executor/kernels/tools/even_tiles.h"
@@ -28,15 +29,15 @@ constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kLanes = 8;
 #endif
 constexpr std::int64_t kParts = kStrip / kLanes;
-template <int kBits>
-constexpr int kTileRows = kBits == 32 ? kMostFloatRows : kMostStripRows;
+template <StripNumbers kNumbers>
+constexpr int kTileRows = are_floats(kNumbers) ? kMostFloatRows : kMostStripRows;
 constexpr std::int64_t kLineBytes = 64;
 // Weights that no cache has any longer are asked for so far ahead, where the processor does not do that in
 // time by itself: of floats where a row has many sums, and of few bits, whose pages are over sooner.
 constexpr std::int64_t kFloatsAhead = kLanes == 16 ? 8192 : 2048;
 constexpr std::int64_t kBitsAhead = kLanes == 16 ? 8192 : 0;
-constexpr std::int64_t bytes_ahead(int bits, int rows) {
-  if (bits != 32) return kBitsAhead;
+constexpr std::int64_t bytes_ahead(StripNumbers numbers, int rows) {
+  if (numbers != StripNumbers::Floats) return kBitsAhead;
   return rows > 3 ? kFloatsAhead : 0;
 }
 // Whether a tile asks for what comes next beside, and then for nothing of its own where that is several lines
@@ -61,25 +62,58 @@ WordLanes signed_bytes(const std::uint8_t* from) {
 #endif
 }
 
-// Codes of 4 bits: part `part` of a row has those of the low halves of its bytes, or of the high ones.
-template <int kBits>
+// Part `part` of a row of 8 or 4 bits: of codes a row has first the low halves of its bytes, then the high
+// ones.
+template <StripNumbers kNumbers>
 WordLanes codes_of(const std::uint8_t* row, std::int64_t part) {
   constexpr std::int64_t kPartsOfAHalf = kParts / 2;
-  const bool is_high = kBits == 4 && part >= kPartsOfAHalf;
+  const bool is_high = kNumbers == StripNumbers::Codes && part >= kPartsOfAHalf;
   const WordLanes words = signed_bytes(row + (is_high ? part - kPartsOfAHalf : part) * kLanes);
-  if constexpr (kBits == 8) return words;
+  if constexpr (kNumbers == StripNumbers::Bytes) return words;
   return is_high ? (words >> 4) & 15 : words & 15;
 }
 
-// Part `part` of a row of a strip, less its zero points, if there are any.
-template <int kBits, bool kHasZeros>
-FloatLanes widened(const std::uint8_t* row, const float* zero, std::int64_t part) {
-  FloatLanes wide;
-  if constexpr (kBits == 32) {
-    std::memcpy(&wide, row + part * sizeof wide, sizeof wide);
-    return wide;
+FloatLanes floats_at(const std::uint8_t* from) {
+  FloatLanes floats;
+  std::memcpy(&floats, from, sizeof floats);
+  return floats;
+}
+
+FloatLanes floats_of_halves(const std::uint8_t* from) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<FloatLanes>(
+      _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+#elif defined(__F16C__)
+  return reinterpret_cast<FloatLanes>(
+      _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+#else
+  FloatLanes floats;
+  for (std::int64_t j = 0; j < kLanes; ++j) {
+    ir::Float16 half;
+    std::memcpy(&half, from + j * sizeof half, sizeof half);
+    floats[j] = static_cast<float>(half);
   }
-  wide = __builtin_convertvector(codes_of<kBits>(row, part), FloatLanes);
+  return floats;
+#endif
+}
+
+// A bfloat16 is the upper half of a float.
+FloatLanes floats_of_bfloats(const std::uint8_t* from) {
+  constexpr int kLowerBits = 16;
+  std::uint16_t upper [[gnu::vector_size(kLanes * sizeof(std::uint16_t))]];
+  std::memcpy(&upper, from, sizeof upper);
+  return reinterpret_cast<FloatLanes>(__builtin_convertvector(upper, WordLanes) << kLowerBits);
+}
+
+// Part `part` of a row of a strip, less its zero points, if there are any.
+template <StripNumbers kNumbers, bool kHasZeros>
+FloatLanes widened(const std::uint8_t* row, const float* zero, std::int64_t part) {
+  if constexpr (are_floats(kNumbers)) {
+    const std::uint8_t* from = row + part * kLanes * bits_of(kNumbers) / 8;
+    if constexpr (kNumbers == StripNumbers::Floats) return floats_at(from);
+    return kNumbers == StripNumbers::Halves ? floats_of_halves(from) : floats_of_bfloats(from);
+  }
+  FloatLanes wide = __builtin_convertvector(codes_of<kNumbers>(row, part), FloatLanes);
   if constexpr (kHasZeros) {
     FloatLanes taken_off;
     std::memcpy(&taken_off, zero + part * kLanes, sizeof taken_off);
@@ -116,15 +150,16 @@ struct Share {
 
 // Adds to the tile the products of `count` rows of its strips, the first of which starts at `strip`; `x`: of
 // each row the number that the first of these is multiplied with, `step` elements before the next.
-template <int kBits, bool kHasZeros, int kStrips, int kWidth = kParts, Asks kAsks = Asks::Own, int kRows>
+template <StripNumbers kNumbers, bool kHasZeros, int kStrips, int kWidth = kParts, Asks kAsks = Asks::Own,
+          int kRows>
 [[gnu::always_inline]] inline void add_products(const std::uint8_t* strip, std::int64_t bytes_of_strip,
                                                 const float* zeros, std::int64_t zeros_of_strip,
                                                 const float* const (&x)[kRows], std::int64_t step,
                                                 std::int64_t count, float unit, const Share& next,
                                                 Tile<kRows, kStrips, kWidth>& tile) {
-  constexpr std::int64_t kBytes = kStrip * kBits / 8;
-  constexpr std::int64_t kLines = kBits == 32 ? kWidth * sizeof(FloatLanes) / kLineBytes : 1;
-  constexpr std::int64_t kAhead = kAsks == Asks::Next && kLines > 1 ? 0 : bytes_ahead(kBits, kRows);
+  constexpr std::int64_t kBytes = kStrip * bits_of(kNumbers) / 8;
+  constexpr std::int64_t kLines = std::max<std::int64_t>(1, kBytes * kWidth / kParts / kLineBytes);
+  constexpr std::int64_t kAhead = kAsks == Asks::Next && kLines > 1 ? 0 : bytes_ahead(kNumbers, kRows);
   constexpr int kSecondLevel = 2;
   FloatLanes units;
   for (std::int64_t j = 0; j < kLanes; ++j) units[j] = unit;
@@ -143,12 +178,12 @@ template <int kBits, bool kHasZeros, int kStrips, int kWidth = kParts, Asks kAsk
 #pragma GCC unroll 8
       for (std::int64_t part = 0; part < kWidth; ++part)
         wide[s * kWidth + part] =
-            widened<kBits, kHasZeros>(strips[s] + l * kBytes, zeros + s * zeros_of_strip, part);
+            widened<kNumbers, kHasZeros>(strips[s] + l * kBytes, zeros + s * zeros_of_strip, part);
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const float factor = x[r][l * step];
-      if constexpr (kBits == 32) {
+      if constexpr (are_floats(kNumbers)) {
 #pragma GCC unroll 8
         for (std::int64_t i = 0; i < kStrips * kWidth; ++i) tile[r][i] += factor * wide[i];
       } else {
@@ -210,7 +245,7 @@ class Ending {
 };
 
 // Sums of floats: stretch by stretch of each row.
-template <int kStrips, int kWidth, Asks kAsks, int kRows>
+template <StripNumbers kNumbers, int kStrips, int kWidth, Asks kAsks, int kRows>
 [[gnu::always_inline]] inline void add_floats(const StripWeights& w, const std::uint8_t* numbers,
                                               const StripOperands& of, std::int64_t row, const Share& next,
                                               Tile<kRows, kStrips, kWidth>& tile) {
@@ -228,14 +263,14 @@ template <int kStrips, int kWidth, Asks kAsks, int kRows>
       }
     }
     const std::int64_t first = stretch * length;
-    add_products<32, false, kStrips, kWidth, kAsks>(numbers + first * w.bytes_of_row(), bytes_of_strip,
-                                                    nullptr, 0, x, of.turned_x == 0 ? 1 : of.turned_x, length,
-                                                    1, {next.at + first * next.step, next.step}, tile);
+    add_products<kNumbers, false, kStrips, kWidth, kAsks>(
+        numbers + first * w.bytes_of_row(), bytes_of_strip, nullptr, 0, x, of.turned_x == 0 ? 1 : of.turned_x,
+        length, 1, {next.at + first * next.step, next.step}, tile);
   }
 }
 
 // Sums of weights of few bits: the sums of a group, times its scales.
-template <int kBits, int kStrips, int kRows>
+template <StripNumbers kNumbers, int kStrips, int kRows>
 [[gnu::always_inline]] inline void add_groups(const StripWeights& w, std::int64_t strip,
                                               const std::uint8_t* numbers, const StripOperands& of,
                                               std::int64_t row, Tile<kRows, kStrips>& tile) {
@@ -251,10 +286,10 @@ template <int kBits, int kStrips, int kRows>
     clear(sums);
     const auto* rows = numbers + first * w.bytes_of_row();
     if (w.zero_points.defined()) {
-      add_products<kBits, true, kStrips>(rows, bytes_of_strip, w.zero_points.data<float>() + at,
-                                         scales_of_strip, x, 1, count, w.unit, {}, sums);
+      add_products<kNumbers, true, kStrips>(rows, bytes_of_strip, w.zero_points.data<float>() + at,
+                                            scales_of_strip, x, 1, count, w.unit, {}, sums);
     } else {
-      add_products<kBits, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, 1, count, w.unit, {}, sums);
+      add_products<kNumbers, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, 1, count, w.unit, {}, sums);
     }
     for (int s = 0; s < kStrips; ++s) {
       for (std::int64_t part = 0; part < kParts; ++part) {
@@ -273,16 +308,17 @@ const std::uint8_t* strip_at(const StripWeights& w, std::int64_t strip) {
 }
 
 // Of strips of floats it may be some parts of one alone, from `first_part` on.
-template <int kBits, int kRows, int kStrips, int kWidth = kParts, Asks kAsks = Asks::Own>
+template <StripNumbers kNumbers, int kRows, int kStrips, int kWidth = kParts, Asks kAsks = Asks::Own>
 void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperands& of, std::int64_t row,
                    std::int64_t first_part = 0, const Share& next = {}) {
   const std::uint8_t* numbers = strip_at(w, strip);
   Tile<kRows, kStrips, kWidth> tile;
   clear(tile);
-  if constexpr (kBits == 32) {
-    add_floats<kStrips, kWidth, kAsks>(w, numbers + first_part * sizeof(FloatLanes), of, row, next, tile);
+  if constexpr (are_floats(kNumbers)) {
+    constexpr std::int64_t kBytesOfPart = kLanes * bits_of(kNumbers) / 8;
+    add_floats<kNumbers, kStrips, kWidth, kAsks>(w, numbers + first_part * kBytesOfPart, of, row, next, tile);
   } else {
-    add_groups<kBits, kStrips>(w, strip, numbers, of, row, tile);
+    add_groups<kNumbers, kStrips>(w, strip, numbers, of, row, tile);
   }
   const Ending ending(of);
 #pragma GCC unroll 8
@@ -298,22 +334,22 @@ void multiply_tile(const StripWeights& w, std::int64_t strip, const StripOperand
 
 // More rows than have their sums of a whole strip in registers go over one half of the strip, then over the
 // other, so that all weights are read once.
-template <int kBits, int kRows>
+template <StripNumbers kNumbers, int kRows>
 void multiply_row_tile(const StripWeights& w, const StripRange& range, const StripOperands& of,
                        std::int64_t row) {
   std::int64_t strip = range.begin;
   if constexpr (kRows > kMostStripRows) {
     constexpr int kHalf = kParts / 2;
     for (; strip < range.end; ++strip) {
-      multiply_tile<kBits, kRows, 1, kHalf>(w, strip, of, row);
+      multiply_tile<kNumbers, kRows, 1, kHalf>(w, strip, of, row);
       if (strip * kStrip + kHalf * kLanes < w.columns)
-        multiply_tile<kBits, kRows, 1, kHalf>(w, strip, of, row, kHalf);
+        multiply_tile<kNumbers, kRows, 1, kHalf>(w, strip, of, row, kHalf);
     }
   } else {
     constexpr int kStrips = strips_at_once(kRows);
     for (; strip + kStrips <= range.end; strip += kStrips)
-      multiply_tile<kBits, kRows, kStrips>(w, strip, of, row);
-    for (; strip < range.end; ++strip) multiply_tile<kBits, kRows, 1>(w, strip, of, row);
+      multiply_tile<kNumbers, kRows, kStrips>(w, strip, of, row);
+    for (; strip < range.end; ++strip) multiply_tile<kNumbers, kRows, 1>(w, strip, of, row);
   }
 }
 
@@ -324,37 +360,42 @@ struct RowRange {
 
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
 // `next`: the strip that comes next, or nullptr; asked for of floats alone.
-template <int kBits>
+template <StripNumbers kNumbers>
 void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of,
                         const RowRange& rows, const std::uint8_t* next) {
   // More than go over a strip once: a strip that is more than half full has more sums for each number that is
   // loaded.
   const bool is_full = w.columns - range.begin * kStrip > kStrip / 2;
   const std::int64_t count = rows.end - rows.begin;
-  const std::int64_t most = is_full && count > kTileRows<kBits> ? kMostStripRows : kTileRows<kBits>;
+  const std::int64_t most = is_full && count > kTileRows<kNumbers> ? kMostStripRows : kTileRows<kNumbers>;
   const EvenTiles tiles{.things = count, .at_once = most};
   const std::int64_t step = std::min(kLineBytes, (w.bytes_of_row() + tiles.count() - 1) / tiles.count());
   for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
-    with_constant<kTileRows<kBits>>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
+    with_constant<kTileRows<kNumbers>>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
       const std::int64_t row = rows.begin + tiles.first(tile);
-      if constexpr (kBits == 32 && kRows <= kMostStripRows) {
+      if constexpr (kNumbers == StripNumbers::Floats && kRows <= kMostStripRows) {
         if (next != nullptr && tiles.count() > 1)
-          return multiply_tile<kBits, kRows, 1, kParts, Asks::Next>(w, range.begin, of, row, 0,
-                                                                    {next + tile * step * w.inner, step});
+          return multiply_tile<kNumbers, kRows, 1, kParts, Asks::Next>(w, range.begin, of, row, 0,
+                                                                       {next + tile * step * w.inner, step});
       }
-      multiply_row_tile<kBits, kRows>(w, range, of, row);
+      multiply_row_tile<kNumbers, kRows>(w, range, of, row);
     });
   }
 }
 
 void multiply_rows(const StripWeights& w, const StripRange& range, const StripOperands& of,
                    const RowRange& rows, const std::uint8_t* next) {
-  if (w.bits == 32) {
-    multiply_row_tiles<32>(w, range, of, rows, next);
-  } else if (w.bits == 8) {
-    multiply_row_tiles<8>(w, range, of, rows, next);
-  } else {
-    multiply_row_tiles<4>(w, range, of, rows, next);
+  switch (w.kind) {
+    case StripNumbers::Floats:
+      return multiply_row_tiles<StripNumbers::Floats>(w, range, of, rows, next);
+    case StripNumbers::Halves:
+      return multiply_row_tiles<StripNumbers::Halves>(w, range, of, rows, next);
+    case StripNumbers::Bfloats:
+      return multiply_row_tiles<StripNumbers::Bfloats>(w, range, of, rows, next);
+    case StripNumbers::Bytes:
+      return multiply_row_tiles<StripNumbers::Bytes>(w, range, of, rows, next);
+    case StripNumbers::Codes:
+      return multiply_row_tiles<StripNumbers::Codes>(w, range, of, rows, next);
   }
 }
 
@@ -365,10 +406,11 @@ std::int64_t rows_of_block(const StripWeights& w) {
 }
 
 // Columns that lie side by side are copied; of rows that do, blocks of a line of the cache are turned.
-void pack_tap(const MatrixOfFloats& w, std::int64_t tap, std::int64_t first, float* to) {
+template <class T>
+void pack_tap(const WeightMatrix<T>& w, std::int64_t tap, std::int64_t first, T* to) {
   const std::int64_t count = std::min(kStrip, w.columns - first);
   const std::int64_t rows = w.inner / w.taps;
-  const float* from = w.at + tap * w.tap_step + first * w.column_step;
+  const T* from = w.at + tap * w.tap_step + first * w.column_step;
   constexpr std::int64_t kBlock = 16;
   for (std::int64_t block = 0; block < rows; block += kBlock) {
     const std::int64_t end = std::min(block + kBlock, rows);
@@ -381,34 +423,62 @@ void pack_tap(const MatrixOfFloats& w, std::int64_t tap, std::int64_t first, flo
       }
     }
     for (std::int64_t l = block; count < kStrip && l < end; ++l)
-      std::fill(to + l * kStrip + count, to + (l + 1) * kStrip, 0.0F);
+      std::fill(to + l * kStrip + count, to + (l + 1) * kStrip, T{});
   }
 }
 
-void pack_strip(const MatrixOfFloats& w, std::int64_t first, float* to) {
+template <class T>
+void pack_strip(const WeightMatrix<T>& w, std::int64_t first, T* to) {
   for (std::int64_t tap = 0; tap < w.taps; ++tap)
     pack_tap(w, tap, first, to + tap * (w.inner / w.taps) * kStrip);
 }
 
-// Weights as a matrix, and what their packing is called.
-struct NamedMatrix {
-  MatrixOfFloats matrix;
-  std::string_view name;
-};
+template <class T>
+void pack_strips(const WeightMatrix<T>& w, T* to) {
+  parallel_ranges(strip_count(w.columns), w.inner * kStrip, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t strip = begin; strip < end; ++strip)
+      pack_strip(w, strip * kStrip, to + strip * w.inner * kStrip);
+  });
+}
 
-NamedMatrix matrix_of(const ir::Tensor& weights, StripSource source) {
-  const auto* at = weights.data<float>();
+template <class T>
+WeightMatrix<T> matrix_of(const ir::Tensor& weights, StripSource source) {
+  const auto* at = static_cast<const T*>(weights.raw());
   const std::int64_t first = weights.dim(0);
   const std::int64_t second = weights.dim(1);
   switch (source) {
     case StripSource::Plain:
-      return {MatrixOfFloats::plain(at, first, second), "strips"};
+      return WeightMatrix<T>::plain(at, first, second);
     case StripSource::Transposed:
-      return {MatrixOfFloats::transposed(at, second, first), "transposed strips"};
+      return WeightMatrix<T>::transposed(at, second, first);
     case StripSource::Taps:
       break;
   }
-  return {MatrixOfFloats::by_taps(at, weights.size() / (first * second), second, first), "strips of taps"};
+  return WeightMatrix<T>::by_taps(at, weights.size() / (first * second), second, first);
+}
+
+// What their packing is called.
+std::string name_of_packing(StripSource source, StripNumbers kind) {
+  const std::string_view name = source == StripSource::Plain        ? "strips"
+                                : source == StripSource::Transposed ? "transposed strips"
+                                                                    : "strips of taps";
+  return fmt::format("{}{}", name, bits_of(kind) == 32 ? "" : " of 16 bits");
+}
+
+// T: the weights' bits; `element`: what has as many.
+template <class T>
+StripWeights known_strips(const PrepareContext& context, const ir::Tensor& weights, StripSource source,
+                          StripNumbers kind, ir::DataType element) {
+  const WeightMatrix<T> from = matrix_of<T>(weights, source);
+  StripWeights strips{.inner = from.inner, .columns = from.columns, .kind = kind};
+  const ir::Dims dims{strips.strips(), strips.inner, kStrip};
+  strips.numbers = kept(context, {.name = name_of_packing(source, kind), .from = weights},
+                        ir::Type::tensor(element, dims), [&] {
+                          ir::Tensor packed(element, dims);
+                          pack_strips(from, static_cast<T*>(packed.raw()));
+                          return packed;
+                        });
+  return strips;
 }
 
 }  // namespace
@@ -422,21 +492,17 @@ StripWeights strips_of(const MatrixOfFloats& weights, float* memory) {
   const ir::Dims dims{strips.strips(), weights.inner, kStrip};
   strips.numbers = memory == nullptr ? ir::Tensor(ir::DataType::Float, dims)
                                      : ir::Tensor::adopt(ir::DataType::Float, dims, memory, nullptr);
-  auto* to = static_cast<float*>(strips.numbers.raw());
-  parallel_ranges(strips.strips(), weights.inner * kStrip, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t strip = begin; strip < end; ++strip)
-      pack_strip(weights, strip * kStrip, to + strip * weights.inner * kStrip);
-  });
+  pack_strips(weights, static_cast<float*>(strips.numbers.raw()));
   return strips;
 }
 
 StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights, StripSource source) {
-  const NamedMatrix from = matrix_of(weights, source);
-  StripWeights strips{.inner = from.matrix.inner, .columns = from.matrix.columns};
-  strips.numbers = kept(context, {.name = from.name, .from = weights},
-                        ir::Type::tensor(ir::DataType::Float, {strips.strips(), strips.inner, kStrip}),
-                        [&] { return strips_of(from.matrix).numbers; });
-  return strips;
+  using ir::DataType;
+  if (weights.type() == DataType::Float)
+    return known_strips<float>(context, weights, source, StripNumbers::Floats, DataType::Float);
+  const bool is_half = weights.type() == DataType::Float16;
+  return known_strips<std::uint16_t>(
+      context, weights, source, is_half ? StripNumbers::Halves : StripNumbers::Bfloats, DataType::Uint16);
 }
 
 void multiply_strips(const StripWeights& weights, const StripOperands& operands, const StripRange& range) {

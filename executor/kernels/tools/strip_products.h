@@ -30,34 +30,50 @@ inline constexpr std::int64_t kKeptFloats = (1 << 20) / sizeof(float);
 /// Strips that hold so many columns, the last of which may be filled up.
 inline constexpr std::int64_t strip_count(std::int64_t columns) { return (columns + kStrip - 1) / kStrip; }
 
+/// What a row of a strip is made of: kStrip floats, float16s or bfloat16s, signed bytes, or half as many
+/// bytes with two codes of 4 bits each, without a sign: column j in the low half of byte j, column j + kStrip
+/// / 2 in its high half.
+enum class StripNumbers : std::uint8_t { Floats, Halves, Bfloats, Bytes, Codes };
+constexpr bool are_floats(StripNumbers numbers) { return numbers <= StripNumbers::Bfloats; }
+constexpr int bits_of(StripNumbers numbers) {
+  switch (numbers) {
+    case StripNumbers::Floats:
+      return 32;
+    case StripNumbers::Halves:
+    case StripNumbers::Bfloats:
+      return 16;
+    case StripNumbers::Bytes:
+      return 8;
+    case StripNumbers::Codes:
+      break;
+  }
+  return 4;
+}
+
 /// Weights W [inner, columns] in strips of kStrip columns, one strip after the other, row by row. Columns
-/// that fill up the last strip have weight 0. A row of a strip is
-///   - kStrip floats (32 bits), or
-///   - kStrip signed bytes (8 bits), or
-///   - half as many bytes (4 bits): column j in the low half of byte j, column j + kStrip / 2 in its high
-///     half, unsigned.
-/// Those of few bits stand for unit scale (number - zero point), with a scale and a zero point for each
-/// column of each group of rows.
+/// that fill up the last strip have weight 0. Bytes and codes stand for unit scale (number - zero point),
+/// with a scale and a zero point for each column of each group of rows.
 struct StripWeights {
   std::int64_t inner = 0;
   std::int64_t columns = 0;
-  int bits = 32;
+  StripNumbers kind = StripNumbers::Floats;
   ir::Tensor numbers = {};  ///< [strip, row, bytes of a row]
 
   std::int64_t group = 0;       ///< rows of a group; the last one may have fewer
-  std::int64_t groups = 0;      ///< 0 for floats
+  std::int64_t groups = 0;      ///< 0 for floats of any width
   float unit = 1;               ///< what x is multiplied by beforehand, and the scales were divided by
   ir::Tensor scales = {};       ///< [strip, group, column], floats
   ir::Tensor zero_points = {};  ///< [strip, group, column], floats; undefined where all are 0
 
   std::int64_t strips() const { return strip_count(columns); }
-  std::int64_t bytes_of_row() const { return kStrip * bits / 8; }
+  std::int64_t bytes_of_row() const { return kStrip * bits_of(kind) / 8; }
 };
 
-/// Floats as they lie: elements from one row of W to the next, and from one column to the next. The rows are
+/// Weights as they lie: elements from one row of W to the next, and from one column to the next. The rows are
 /// those of one tap after the other, from one of which to the next there are `tap_step` elements.
-struct MatrixOfFloats {
-  const float* at = nullptr;
+template <class T>
+struct WeightMatrix {
+  const T* at = nullptr;
   std::int64_t inner = 0;  ///< of all taps
   std::int64_t columns = 0;
   std::int64_t row_step = 0;
@@ -65,27 +81,27 @@ struct MatrixOfFloats {
   std::int64_t taps = 1;
   std::int64_t tap_step = 0;
 
-  static MatrixOfFloats plain(const float* at, std::int64_t inner, std::int64_t columns) {
+  static WeightMatrix plain(const T* at, std::int64_t inner, std::int64_t columns) {
     return {at, inner, columns, columns, 1};
   }
   /// Of memory [columns, inner].
-  static MatrixOfFloats transposed(const float* at, std::int64_t inner, std::int64_t columns) {
+  static WeightMatrix transposed(const T* at, std::int64_t inner, std::int64_t columns) {
     return {at, inner, columns, 1, inner};
   }
   /// Of a convolution's weights [columns, channels, taps].
-  static MatrixOfFloats by_taps(const float* at, std::int64_t taps, std::int64_t channels,
-                                std::int64_t columns) {
+  static WeightMatrix by_taps(const T* at, std::int64_t taps, std::int64_t channels, std::int64_t columns) {
     return {at, taps * channels, columns, taps, channels * taps, taps, 1};
   }
 };
+using MatrixOfFloats = WeightMatrix<float>;
 
 /// Floats of strips of such weights.
 std::int64_t floats_of_strips(std::int64_t inner, std::int64_t columns);
 /// In memory of their own, or in `memory`, which outlives them.
 StripWeights strips_of(const MatrixOfFloats& weights, float* memory = nullptr);
 
-/// The same of weights that are known beforehand: [inner, columns], [columns, inner] where they are
-/// transposed, or a convolution's [columns, channels, taps...].
+/// The same of weights that are known beforehand, which keep their 32 or 16 bits: [inner, columns], [columns,
+/// inner] where they are transposed, or a convolution's [columns, channels, taps...].
 enum class StripSource : std::uint8_t { Plain, Transposed, Taps };
 StripWeights strips_of(const PrepareContext& context, const ir::Tensor& weights, StripSource source);
 
@@ -98,11 +114,12 @@ struct StretchedRows {
 /// y = clamp(x W + bias + addend). Row-major: x [rows, inner], y and addend [rows, columns] with `row_y`
 /// elements from one row to the next. Floats below `low` and above `high` become these; NaN stays.
 struct StripOperands {
-  const float* x = nullptr;  ///< or `stretched`, with weights of floats
+  const float* x = nullptr;  ///< or `stretched`, with weights of floats of any width
   StretchedRows stretched = {};
-  /// With weights of floats: elements from one row of x to the next. 0: as above.
+  /// With weights of floats of any width: elements from one row of x to the next. 0: as above.
   std::int64_t row_x = 0;
-  /// With weights of floats: x is the memory [inner, this], from which `rows` columns are taken. 0: as above.
+  /// With weights of floats of any width: x is the memory [inner, this], from which `rows` columns are taken.
+  /// 0: as above.
   std::int64_t turned_x = 0;
   std::int64_t rows = 0;
   float* y = nullptr;

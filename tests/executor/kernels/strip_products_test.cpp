@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/thread_limit.h"
 
 namespace podium::kernels {
@@ -124,6 +125,28 @@ TEST(StripProducts, GiveARowTheSameBitsBesideOthersOnAnyNumberOfThreadsInEitherO
   const Operands first(1);
   const std::vector<float> alone = first.multiplied();
   EXPECT_TRUE(std::equal(alone.begin(), alone.begin() + kColumns, together.begin()));
+}
+
+// In registers they are the floats that they stand for.
+TEST(StripProducts, GiveWithWeightsOf16BitsWhatTheyGiveWithTheirFloats) {
+  for (const ir::DataType type : {ir::DataType::Float16, ir::DataType::Bfloat16}) {
+    ir::Tensor narrow(type, {kInner, kColumns});
+    from_float(numbers(kInner * kColumns, 2).data(), narrow, 0, narrow.size());
+    const ir::Tensor floats = as_float(narrow);
+    const ir::Op op;
+    const PrepareContext context(op);
+    const StripWeights strips = strips_of(context, narrow, StripSource::Plain);
+    EXPECT_EQ(strips.bytes_of_row(), 2 * kStrip);
+    for (std::int64_t rows = 1; rows <= 2 * kMostStripRows + 1; ++rows) {
+      const std::vector<float> x = numbers(rows * kInner, 1);
+      std::vector<float> found(rows * kColumns);
+      std::vector<float> wanted(rows * kColumns);
+      multiply_strips(strips, {.x = x.data(), .rows = rows, .y = found.data(), .row_y = kColumns});
+      multiply_strips(strips_of(context, floats, StripSource::Plain),
+                      {.x = x.data(), .rows = rows, .y = wanted.data(), .row_y = kColumns});
+      EXPECT_EQ(found, wanted) << rows << " rows of " << ir::name_of(type);
+    }
+  }
 }
 
 // So many rows of so many numbers are more than a block, which leaves a cache room for the strips.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executor/kernels/tools/convert.h"
 #include "tests/support/fusing.h"
 
 namespace podium::numeric {
@@ -330,17 +329,6 @@ TEST(ChannelsLast, LeavesTheMaximumOverSomePositionsAlone) {
   EXPECT_EQ(ops_of(s.graph).find("podium.Pool"), std::string::npos);
 }
 
-ValueId narrow_weight(Sketch& s, ir::Dims dims, ir::DataType type) {
-  const ir::Tensor floats = testing::random_floats(std::move(dims), 7);
-  ir::Tensor narrow(type, floats.dims());
-  kernels::from_float(floats.data<float>(), narrow, 0, floats.size());
-  return s.graph.add_constant(s.graph.fresh_name("narrow"), std::move(narrow));
-}
-
-ValueId cast(Sketch& s, ValueId x, ir::DataType to) {
-  return s.op("Cast", {x}, {{"to", std::int64_t{static_cast<int>(to)}}});
-}
-
 int moves_of_layout(const ir::Graph& graph) {
   return static_cast<int>(std::ranges::count_if(graph.ops, [](const ir::Op& op) {
     return op.is("ToChannelsLast", "podium") || op.is("ToChannelsFirst", "podium");
@@ -351,13 +339,12 @@ int moves_of_layout(const ir::Graph& graph) {
 TEST(ChannelsLast, ConvolvesAndPoolsNarrowFloatsInFloat) {
   for (const ir::DataType type : {ir::DataType::Float16, ir::DataType::Bfloat16}) {
     Sketch s;
-    ValueId y = cast(s, s.input({2, 3, 12, 10}), type);
-    y = s.op("Relu",
-             {s.op("Conv", {y, narrow_weight(s, {16, 3, 3, 3}, type), narrow_weight(s, {16}, type)})});
+    ValueId y = s.cast(s.input({2, 3, 12, 10}), type);
+    y = s.op("Relu", {s.op("Conv", {y, s.narrow_weight({16, 3, 3, 3}, type), s.narrow_weight({16}, type)})});
     y = s.op("MaxPool", {y}, {{"kernel_shape", IntList{2, 2}}, {"strides", IntList{2, 2}}});
-    const ValueId z = s.op("Conv", {y, narrow_weight(s, {16, 16, 1, 1}, type)});
-    y = s.op("Mul", {s.op("Add", {y, z}), narrow_weight(s, {16, 1, 1}, type)});
-    s.output(cast(s, s.op("GlobalAveragePool", {y}), ir::DataType::Float));
+    const ValueId z = s.op("Conv", {y, s.narrow_weight({16, 16, 1, 1}, type)});
+    y = s.op("Mul", {s.op("Add", {y, z}), s.narrow_weight({16, 1, 1}, type)});
+    s.output(s.cast(s.op("GlobalAveragePool", {y}), ir::DataType::Float));
     expect_same_when_fused(s.graph, type == ir::DataType::Float16 ? 2e-3 : 1.6e-2);
     channels_last(s.graph);
     EXPECT_EQ(moves_of_layout(s.graph), 1) << ops_of(s.graph);
@@ -367,10 +354,10 @@ TEST(ChannelsLast, ConvolvesAndPoolsNarrowFloatsInFloat) {
 
 TEST(ChannelsLast, MakesFloatsOfNarrowOnesOnceForAllThatReadThem) {
   Sketch s;
-  const ValueId x = cast(s, s.input({1, 8, 6, 6}), ir::DataType::Float16);
+  const ValueId x = s.cast(s.input({1, 8, 6, 6}), ir::DataType::Float16);
   for (int i = 0; i < 2; ++i)
-    s.output(cast(s, s.op("Conv", {x, narrow_weight(s, {4, 8, 1, 1}, ir::DataType::Float16)}),
-                  ir::DataType::Float));
+    s.output(
+        s.cast(s.op("Conv", {x, s.narrow_weight({4, 8, 1, 1}, ir::DataType::Float16)}), ir::DataType::Float));
   expect_same_when_fused(s.graph, 2e-3);
   channels_last(s.graph);
   const auto to_float = [](const ir::Op& op) {
