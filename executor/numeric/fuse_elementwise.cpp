@@ -1,9 +1,12 @@
 #include "executor/numeric/fuse_elementwise.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "executor/kernels/fused/stretched_chain.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/disjoint_sets.h"
 #include "ir/passes/sample_axis.h"
@@ -22,19 +25,30 @@ constexpr std::int64_t kLeastElements = 1 << 14;
 
 bool is_number(const Type& type) { return type.is_static() && type.element_count() == 1; }
 
-bool can_be_member(const Graph& graph, const Op& op) {
+// How an op can be in a chain.
+enum class Joins : std::uint8_t {
+  Not,
+  Plain,      // all its operands are of one shape, or numbers
+  Stretched,  // some are stretched to the shape of others
+};
+
+Joins how_it_joins(const Graph& graph, const Op& op) {
   // An Identity may hand an input on, which costs nothing; the second input of Expand is a shape.
-  if (!ir::is_elementwise(op) || op.is("Identity") || op.is("Expand")) return false;
-  if (op.spec->random || op.outputs.size() != 1 || op.inputs.empty()) return false;
+  if (!ir::is_elementwise(op) || op.is("Identity") || op.is("Expand")) return Joins::Not;
+  if (op.spec->random || op.outputs.size() != 1 || op.inputs.empty()) return Joins::Not;
   const Type& made = graph[op.outputs[0]].type;
-  if (!made.is_static() || made.element == ir::DataType::String) return false;
-  if (made.element_count() < kLeastElements) return false;
-  return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) {
-    if (!id.valid()) return true;
-    const Type& type = graph[id].type;
-    return type.is_static() && type.element != ir::DataType::String &&
-           (type.dims == made.dims || is_number(type));
-  });
+  if (!made.is_static() || made.element == ir::DataType::String) return Joins::Not;
+  if (made.element_count() < kLeastElements) return Joins::Not;
+  const auto is_known = [&](ValueId id) {
+    return graph[id].type.is_static() && graph[id].type.element != ir::DataType::String;
+  };
+  const auto is_full = [&](ValueId id) { return graph[id].type.dims == made.dims; };
+  const auto inputs = inputs_of(op);
+  if (!std::ranges::all_of(inputs, is_known)) return Joins::Not;
+  if (std::ranges::all_of(inputs, [&](ValueId id) { return is_full(id) || is_number(graph[id].type); }))
+    return Joins::Plain;
+  const bool has_code = kernels::ChainCode::knows(ir::TypedOp(graph, op));
+  return has_code && std::ranges::any_of(inputs, is_full) ? Joins::Stretched : Joins::Not;
 }
 
 bool makes_numbers(const Graph& graph, const Op& op) {
@@ -50,11 +64,12 @@ class Chains {
   bool run() {
     std::vector<Op> ops = std::exchange(graph_.ops, {});
     for (Op& op : ops) {
-      const bool joins = can_be_member(graph_, op);
-      const bool fits = joins && !members_.empty() && dims_of(op) == dims_of(members_.front());
-      if (!fits && (joins || !makes_numbers(graph_, op) || reads_members(op))) close();
-      if (joins) {
-        add(std::move(op));
+      const Joins joins = how_it_joins(graph_, op);
+      const bool fits = joins != Joins::Not && !members_.empty() &&
+                        dims_of(op) == dims_of(members_.front()) && suits_code(op, joins);
+      if (!fits && (joins != Joins::Not || !makes_numbers(graph_, op) || reads_members(op))) close();
+      if (joins != Joins::Not) {
+        add(std::move(op), joins);
       } else {
         graph_.ops.push_back(std::move(op));
       }
@@ -69,10 +84,30 @@ class Chains {
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return made_.contains(id); });
   }
 
-  void add(Op op) {
+  std::set<ValueId> stretched_of(const Op& op) const {
+    std::set<ValueId> found;
     for (ValueId id : inputs_of(op)) {
-      if (!is_number(graph_[id].type)) connected_.join(id.number(), op.outputs[0].number());
+      if (graph_[id].type.dims != dims_of(op) && !is_number(graph_[id].type)) found.insert(id);
     }
+    return found;
+  }
+
+  // Where operands are stretched there is code for all ops or no chain.
+  bool suits_code(const Op& op, Joins joins) const {
+    if (joins == Joins::Plain)
+      return stretched_.empty() || kernels::ChainCode::knows(ir::TypedOp(graph_, op));
+    std::set<ValueId> all = stretched_of(op);
+    all.insert(stretched_.begin(), stretched_.end());
+    if (all.size() > kernels::kMostOperands) return false;
+    return std::ranges::all_of(
+        members_, [&](const Op& one) { return kernels::ChainCode::knows(ir::TypedOp(graph_, one)); });
+  }
+
+  void add(Op op, Joins joins) {
+    for (ValueId id : inputs_of(op)) {
+      if (graph_[id].type.dims == dims_of(op)) connected_.join(id.number(), op.outputs[0].number());
+    }
+    if (joins == Joins::Stretched) stretched_.merge(stretched_of(op));
     made_.insert(op.outputs[0]);
     members_.push_back(std::move(op));
   }
@@ -90,27 +125,38 @@ class Chains {
     }
     members_.clear();
     made_.clear();
-    for (std::vector<Op>& members : chains) {
-      changed_ = changed_ || members.size() > 1;
-      graph_.ops.push_back(members.size() > 1 ? chain_of(std::move(members)) : std::move(members.front()));
+    stretched_.clear();
+    for (const std::vector<Op>& members : chains) {
+      std::optional<Op> chain = members.size() > 1 ? chain_of(members) : std::nullopt;
+      changed_ = changed_ || chain.has_value();
+      if (chain) {
+        graph_.ops.push_back(*std::move(chain));
+      } else {
+        std::ranges::copy(members, std::back_inserter(graph_.ops));
+      }
     }
   }
 
   // Values that only members read stay inside the chain.
-  Op chain_of(std::vector<Op> members) {
+  std::optional<Op> chain_of(const std::vector<Op>& members) {
     std::map<ValueId, int> reads;
     for (const Op& op : members) {
       for (ValueId id : inputs_of(op)) ++reads[id];
     }
     const auto is_read_elsewhere = [&](ValueId id) { return uses_[id] != reads[id]; };
-    return op_over(graph_, "Chain", std::move(members), is_read_elsewhere);
+    Op chain = op_over(graph_, "Chain", members, is_read_elsewhere);
+    const Graph& body = *ir::attribute<ir::Body>(chain, "body");
+    const bool is_stretched = kernels::StretchedChain::has_stretched_input(body);
+    return is_stretched && kernels::StretchedChain::of(body) == nullptr ? std::nullopt
+                                                                        : std::optional(std::move(chain));
   }
 
   Graph& graph_;
   ir::IdMap<ir::ValueId, int> uses_;
-  ir::DisjointSets connected_;  // by large values
-  std::vector<Op> members_;     // ops of chains that are not closed
-  std::set<ValueId> made_;      // by them
+  ir::DisjointSets connected_;   // by large values
+  std::vector<Op> members_;      // ops of chains that are not closed
+  std::set<ValueId> made_;       // by them
+  std::set<ValueId> stretched_;  // operands of theirs
   bool changed_ = false;
 };
 

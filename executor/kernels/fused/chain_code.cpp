@@ -1,6 +1,9 @@
-// The code of a chain is a loop over vectors, then one over what is left, element by element:
+// The code of a chain is a loop over vectors:
 //
 //   broadcast the numbers; for each vector { load; op; op; load; op; ..; store; store }
+//
+// What is left is one vector more, of which masks load and store a part, or without masks a loop over
+// elements.
 //
 // A register belongs to a number throughout, and to another value from the op or load that makes it to its
 // last reader. Results are stored when all operands have been read, as they may lie where these are.
@@ -31,7 +34,7 @@ constexpr int kVectorRegisters = kHasAvx512 ? 32 : 16;
 constexpr int kLastRegister = kVectorRegisters - 1;
 constexpr int kPointerBytes = sizeof(void*);
 
-enum class Lanes : std::uint8_t { All, One };
+enum class Lanes : std::uint8_t { All, Masked, One };
 
 bool is_half(const Graph& body, ValueId id) { return body[id].type.element == DataType::Float16; }
 
@@ -131,7 +134,7 @@ class Emitter {
     code_.and_(end_of_vectors, -kLanes);
     code_.xor_(code_.rax, code_.rax);
     loop(Lanes::All, end_of_vectors);
-    loop(Lanes::One, end);
+    kHasAvx512 ? compute_masked(end) : loop(Lanes::One, end);
     code_.vzeroupper();
     for (auto one = saved.rbegin(); one != saved.rend(); ++one) code_.pop(*one);
     code_.ret();
@@ -180,6 +183,22 @@ class Emitter {
     code_.L(done);
   }
 
+  // The elements from the place that rax has to the end, less than a vector of them.
+  void compute_masked(const Reg64& end) {
+    Xbyak::Label done;
+    const Reg64& left = end;
+    code_.sub(left, code_.rax);
+    code_.je(done, Xbyak::CodeGenerator::T_NEAR);
+    code_.mov(code_.edi, -1);
+    code_.bzhi(code_.edi, code_.edi, left.cvt32());
+    code_.kmovw(mask(), code_.edi);
+    compute(Lanes::Masked);
+    code_.L(done);
+  }
+
+  // VectorOps has k1.
+  const Xbyak::Opmask& mask() const { return code_.k2; }
+
   void compute(Lanes lanes) {
     IdMap<ValueId, bool> is_loaded(std::ssize(body_.values), false);
     for (const Op& op : body_.ops) {
@@ -203,7 +222,8 @@ class Emitter {
     const Xmm x = of(id, lanes);
     if (lanes == Lanes::One) return load_one(x, place(i, id), is_half(body_, id));
     const auto from = code_.ptr[place(i, id)];
-    is_half(body_, id) ? code_.vcvtph2ps(x, from) : code_.vmovups(x, from);
+    const Xmm to = lanes == Lanes::Masked ? x | mask() | code_.T_z : x;
+    is_half(body_, id) ? code_.vcvtph2ps(to, from) : code_.vmovups(to, from);
   }
 
   void load_one(const Xmm& x, const Xbyak::RegExp& from, bool half) {
@@ -216,8 +236,9 @@ class Emitter {
     constexpr std::uint8_t kToNearestEven = 0;
     const ValueId id = body_.outputs[i];
     const Xmm y = of(id, lanes);
-    const auto to = code_.ptr[place(body_.inputs.size() + i, id)];
-    if (lanes == Lanes::All) {
+    auto to = code_.ptr[place(body_.inputs.size() + i, id)];
+    if (lanes == Lanes::Masked) to = to | mask();
+    if (lanes != Lanes::One) {
       return is_half(body_, id) ? code_.vcvtps2ph(to, y, kToNearestEven) : code_.vmovups(to, y);
     }
     if (!is_half(body_, id)) return code_.vmovss(to, y);
@@ -232,7 +253,7 @@ class Emitter {
   }
 
   Xmm of(ValueId id, Lanes lanes) const {
-    return {lanes == Lanes::All ? kVector : Xbyak::Operand::XMM, registers_[id]};
+    return {lanes == Lanes::One ? Xbyak::Operand::XMM : kVector, registers_[id]};
   }
 
   Xbyak::CodeGenerator& code_;
@@ -263,9 +284,11 @@ class Compiled : public ChainCode {
 
 }  // namespace
 
+bool ChainCode::knows(const ir::TypedOp& op) { return VectorOps::has(op); }
+
 std::shared_ptr<const ChainCode> ChainCode::of(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
   const auto is_known = [&](const Op& op) {
-    return VectorOps::has(ir::TypedOp(body, op)) && in_pieces[op.outputs[0]];
+    return knows(ir::TypedOp(body, op)) && in_pieces[op.outputs[0]];
   };
   if (!std::ranges::all_of(body.ops, is_known) || !has_pointers(body, in_pieces)) return nullptr;
   const Registers registers(body, in_pieces);
@@ -282,6 +305,8 @@ std::shared_ptr<const ChainCode> ChainCode::of(const Graph& body, const IdMap<Va
 #else
 
 namespace podium::kernels {
+
+bool ChainCode::knows(const ir::TypedOp& /*op*/) { return false; }
 
 std::shared_ptr<const ChainCode> ChainCode::of(const ir::Graph& /*body*/,
                                                const ir::IdMap<ir::ValueId, bool>& /*in_pieces*/) {

@@ -7,14 +7,16 @@
 #include <memory>
 #include <span>
 
-#include "ir/graph.h"
+#include "ir/infer.h"
 
 namespace podium::kernels {
 
 class ChainCode {
  public:
+  /// Whether there is code for the op: its function and the types of its operands.
+  static bool knows(const ir::TypedOp& op);
   /// Code for a chain's body. Values that are not in pieces have one element, the same for all others.
-  /// nullptr where there is no code for an op (vector_ops.h), there are more values at a time than the
+  /// nullptr where there is no code for an op, there are more values at a time than the
   /// processor has registers, it has no AVX2, or the system gives no memory for code.
   static std::shared_ptr<const ChainCode> of(const ir::Graph& body,
                                              const ir::IdMap<ir::ValueId, bool>& in_pieces);

@@ -9,6 +9,7 @@
 
 #include "executor/kernels/fused/chain_code.h"
 #include "executor/kernels/fused/fused.h"
+#include "executor/kernels/fused/stretched_chain.h"
 #include "executor/kernels/tools/elementwise.h"
 
 namespace podium::kernels {
@@ -229,6 +230,12 @@ bool chain_may_take_memory(const Graph& body, std::size_t output, std::size_t in
 }
 
 PreparedKernel prepare_chain(PrepareContext& context) {
+  const Graph& body = *context.get<ir::Body>("body");
+  if (StretchedChain::has_stretched_input(body)) {
+    const auto stretched = StretchedChain::of(body);
+    IR_CHECK(stretched != nullptr, "a chain of stretched operands has no code");
+    return [stretched](const RunContext& run) { (*stretched)(run); };
+  }
   const auto chain = std::make_shared<Chain>(Plan(context));
   return [chain](const RunContext& run) {
     const Plan& plan = chain->plan;

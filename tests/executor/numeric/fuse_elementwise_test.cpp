@@ -1,5 +1,6 @@
 #include "executor/numeric/fuse_elementwise.h"
 
+#include "executor/kernels/fused/chain_code.h"
 #include "executor/numeric/prepared_block.h"
 #include "tests/support/fusing.h"
 
@@ -66,7 +67,8 @@ TEST(FuseElementwise, MakesOneChainOfPlainArithmetic) {
 void expect_no_bit_changes(const Sketch& s) {
   std::vector<Datum> inputs;
   std::vector<const Datum*> pointers;
-  for (int i = 0; i < 3; ++i) inputs.emplace_back(testing::random_floats(kLarge, i));
+  for (ValueId id : s.graph.inputs)
+    inputs.emplace_back(testing::random_floats(s.graph[id].type.dims, static_cast<int>(inputs.size())));
   for (const Datum& input : inputs) pointers.push_back(&input);
   PreparedBlock plain(s.graph, {.threads = 1, .fuse = false});
   const auto expected = plain.run(pointers);
@@ -122,11 +124,63 @@ TEST(FuseElementwise, KeepsWhatHasNothingInCommonApart) {
   ASSERT_EQ(s.graph.ops.size(), 2U) << ops_of(s.graph);
 }
 
-TEST(FuseElementwise, LeavesSmallAndStretchedOperandsAlone) {
+TEST(FuseElementwise, LeavesSmallOperandsAlone) {
   Sketch s;
   s.output(s.op("Relu", {s.op("Neg", {s.input({64})})}));
-  s.output(s.op("Add", {s.op("Mul", {s.input(kLarge), s.weight({201})}), s.weight({150, 1})}));
   EXPECT_FALSE(fuse_elementwise(s.graph));
+}
+
+bool has_code() {
+  const Sketch s = arithmetic();
+  return kernels::ChainCode::knows(ir::TypedOp(s.graph, s.graph.ops[0]));
+}
+
+// Factors of columns, of rows, and of both.
+Sketch stretched(ir::DataType type) {
+  Sketch s;
+  const auto given = [&](const Dims& dims) { return s.cast(s.input(dims), type); };
+  const ValueId columns = given({201});
+  const ValueId rows = given({2, 75, 1});
+  const ValueId blocks = given({2, 1, 201});
+  const ValueId scaled = s.op("Mul", {given({2, 75, 201}), columns});
+  const ValueId shifted = s.op("Relu", {s.op("Sub", {rows, scaled})});
+  s.output(s.cast(s.op("Add", {s.op("Sigmoid", {shifted}), blocks}), ir::DataType::Float));
+  s.output(s.cast(shifted, ir::DataType::Float));
+  return s;
+}
+
+TEST(FuseElementwise, GoesRowByRowWhereOperandsAreStretched) {
+  if (!has_code()) GTEST_SKIP() << "this processor has no AVX2";
+  for (const ir::DataType type : {ir::DataType::Float, ir::DataType::Float16}) {
+    Sketch s = stretched(type);
+    expect_no_bit_changes(s);
+    EXPECT_TRUE(fuse_elementwise(s.graph));
+    EXPECT_EQ(s.graph.ops.size(), 4U) << ops_of(s.graph);  // casts of what is stretched, and a chain
+    EXPECT_TRUE(s.graph.ops.back().is("Chain", "podium")) << ops_of(s.graph);
+  }
+}
+
+TEST(FuseElementwise, LeavesStretchedOperandsAloneWhereThereIsNoCodeOrRowsAreShort) {
+  Sketch of_no_code;
+  of_no_code.output(
+      of_no_code.op("Add", {of_no_code.op("Exp", {of_no_code.input(kLarge)}), of_no_code.weight({201})}));
+  expect_no_bit_changes(of_no_code);
+  EXPECT_FALSE(fuse_elementwise(of_no_code.graph));
+  Sketch of_short_rows;
+  const ValueId x = of_short_rows.op("Mul", {of_short_rows.input({2000, 20}), of_short_rows.weight({20})});
+  of_short_rows.output(of_short_rows.op("Relu", {x}));
+  EXPECT_FALSE(fuse_elementwise(of_short_rows.graph));
+}
+
+TEST(FuseElementwise, GoesRowByRowWithThreeStretchedOperandsAtATime) {
+  if (!has_code()) GTEST_SKIP() << "this processor has no AVX2";
+  Sketch s;
+  ValueId y = s.input(kLarge);
+  for (int i = 0; i < 5; ++i) y = s.op("Add", {y, s.weight({201})});
+  s.output(y);
+  expect_no_bit_changes(s);
+  EXPECT_TRUE(fuse_elementwise(s.graph));
+  EXPECT_EQ(s.graph.ops.size(), 2U) << ops_of(s.graph);
 }
 
 }  // namespace
