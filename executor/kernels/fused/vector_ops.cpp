@@ -21,6 +21,7 @@ using Xbyak::Xmm;
 
 constexpr std::size_t kLongestInstruction = 15;
 constexpr std::size_t kConstantBytes = 64;
+constexpr std::uint8_t kMantissaBits = 23;
 
 // What an op needs: registers beside its own, and instructions and constants, at most.
 struct Row {
@@ -29,7 +30,7 @@ struct Row {
   std::size_t instructions = 1;
   std::size_t constants = 0;
 };
-constexpr std::array<Row, 13> kRows{{
+constexpr std::array<Row, 16> kRows{{
     {.name = "Add"},
     {.name = "Sub"},
     {.name = "Mul"},
@@ -43,6 +44,9 @@ constexpr std::array<Row, 13> kRows{{
     {.name = "HardSwish", .spare = 2, .instructions = 7, .constants = 4},
     {.name = "Sigmoid", .spare = 4, .instructions = 32, .constants = 14},
     {.name = "Swish", .spare = 4, .instructions = 33, .constants = 14},
+    {.name = "Tanh", .spare = 6, .instructions = 48, .constants = 24},
+    {.name = "Erf", .spare = 6, .instructions = 56, .constants = 30},
+    {.name = "Gelu", .spare = 7, .instructions = 64, .constants = 34},
 }};
 
 const Row* row_of(const TypedOp& op) {
@@ -91,6 +95,9 @@ void VectorOps::compute(const TypedOp& op, const Xmm& y, const std::vector<Xmm>&
   if (op.op.is("LeakyRelu")) return leaky_relu(y, a, op.get_float("alpha"));
   if (op.op.is("HardSigmoid")) return hard_sigmoid(y, a, op.get_float("alpha"), op.get_float("beta"));
   if (op.op.is("Sigmoid")) return sigmoid(y, a, 1);
+  if (op.op.is("Tanh")) return tanh(y, a);
+  if (op.op.is("Erf")) return erf(y, a);
+  if (op.op.is("Gelu")) return gelu(op, y, a);
   const Xmm factor = spare(y, 0);
   if (op.op.is("HardSwish")) {
     hard_sigmoid(factor, a, 1.0F / 6.0F, 0.5F);
@@ -128,6 +135,24 @@ void VectorOps::lower(const Xmm& y, const Xmm& x, float number, const Xmm& spare
   code_.vminps(y, spare, x);
 }
 
+void VectorOps::polynomial(const Xmm& p, const Xmm& x, std::span<const float> c) {
+  load(p, c.front());
+  for (const float next : c.subspan(1)) code_.vfmadd213ps(p, x, constant(next));
+}
+
+void VectorOps::split_exp(const Xmm& r, const Xmm& n, const Xmm& mantissa, const Xmm& spare) {
+  load(n, fast_math::kRoundingShift);
+  code_.vfmadd231ps(n, r, constant(fast_math::kLog2OfE));
+  code_.vsubps(n, n, constant(fast_math::kRoundingShift));
+  code_.vfmadd231ps(r, n, constant(-fast_math::kLn2High));
+  code_.vfmadd231ps(r, n, constant(-fast_math::kLn2Low));
+  polynomial(spare, r, fast_math::kExpm1);
+  code_.vmulps(mantissa, r, r);
+  code_.vfmadd213ps(mantissa, spare, r);
+  code_.vaddps(mantissa, mantissa, constant(1));
+}
+
+// Without masks a power of two is made of its bits, and in two steps, so that subnormal results are reached.
 void VectorOps::sigmoid(const Xmm& y, const Xmm& x, float scale) {
   const Xmm r = spare(y, 0);
   const Xmm p = spare(y, 1);
@@ -136,36 +161,109 @@ void VectorOps::sigmoid(const Xmm& y, const Xmm& x, float scale) {
   code_.vmulps(r, x, constant(-scale));
   raise(r, r, -105.0F, p);
   lower(r, r, 89.5F, p);
-  load(n, fast_math::kRoundingShift);
-  code_.vfmadd231ps(n, r, constant(fast_math::kLog2OfE));
-  code_.vsubps(n, n, constant(fast_math::kRoundingShift));
-  code_.vfmadd231ps(r, n, constant(-fast_math::kLn2High));
-  code_.vfmadd231ps(r, n, constant(-fast_math::kLn2Low));
-  load(p, fast_math::kExpm1.front());
-  for (std::size_t i = 1; i < fast_math::kExpm1.size(); ++i)
-    code_.vfmadd213ps(p, r, constant(fast_math::kExpm1[i]));
-  code_.vmulps(power, r, r);
-  code_.vfmadd213ps(power, p, r);
-  code_.vaddps(power, power, constant(1));
-  times_power_of_two(power, n, p);
+  split_exp(r, n, power, p);
+  if constexpr (kHasAvx512) {
+    code_.vscalefps(power, power, n);
+  } else {
+    const auto bias = constant(std::bit_cast<float>(std::uint32_t{127}));
+    code_.vcvtps2dq(n, n);
+    code_.vpsrad(p, n, 1);
+    code_.vpsubd(n, n, p);
+    for (const Xmm& part : {p, n}) {
+      code_.vpaddd(part, part, bias);
+      code_.vpslld(part, part, kMantissaBits);
+      code_.vmulps(power, power, part);
+    }
+  }
   code_.vaddps(power, power, constant(1));
   load(p, 1);
   code_.vdivps(y, p, power);
 }
 
-// In two steps, so that subnormal results are reached. Changes the exponent.
-void VectorOps::times_power_of_two(const Xmm& y, const Xmm& exponent, const Xmm& spare) {
-  if constexpr (kHasAvx512) return code_.vscalefps(y, y, exponent);
-  constexpr std::uint8_t kMantissaBits = 23;
-  const auto bias = constant(std::bit_cast<float>(std::uint32_t{127}));
-  code_.vcvtps2dq(exponent, exponent);
-  code_.vpsrad(spare, exponent, 1);
-  code_.vpsubd(exponent, exponent, spare);
-  for (const Xmm& part : {spare, exponent}) {
-    code_.vpaddd(part, part, bias);
-    code_.vpslld(part, part, kMantissaBits);
-    code_.vmulps(y, y, part);
+// Of NaN, NaN.
+void VectorOps::magnitude(const Xmm& y, const Xmm& x) {
+  code_.vmulps(y, x, constant(-1));
+  code_.vmaxps(y, y, x);
+}
+
+void VectorOps::choose(const Xmm& y, const Xmm& x, const Xmm& magnitude, float edge, const Xmm& small,
+                       const Xmm& large) {
+  const Xmm sign = spare(y, 4);
+  code_.vandps(sign, x, constant(-0.0F));
+  code_.vorps(large, large, sign);
+  blend_below(y, magnitude, edge, small, large, magnitude);
+}
+
+// The result is a normal number, so that n goes into its exponent in one step.
+void VectorOps::exp_in_range(const Xmm& power, const Xmm& x, const Xmm& n, const Xmm& spare) {
+  split_exp(x, n, power, spare);
+  if constexpr (kHasAvx512) return code_.vscalefps(power, power, n);
+  code_.vcvtps2dq(n, n);
+  code_.vpslld(n, n, kMantissaBits);
+  code_.vpaddd(power, power, n);
+}
+
+void VectorOps::tanh(const Xmm& y, const Xmm& x) {
+  const Xmm size = spare(y, 0);
+  const Xmm t = spare(y, 1);
+  const Xmm small = spare(y, 2);
+  const Xmm large = spare(y, 3);
+  const Xmm free = spare(y, 4);
+  const Xmm power = spare(y, 5);
+  magnitude(size, x);
+  code_.vmulps(t, x, x);
+  polynomial(small, t, fast_math::kTanh);
+  code_.vmulps(small, t, small);
+  code_.vfmadd213ps(small, x, x);
+  lower(large, size, fast_math::kTanhIsOne, free);
+  code_.vmulps(large, large, constant(2));
+  exp_in_range(power, large, t, free);
+  code_.vaddps(power, power, constant(1));
+  load(large, 2);
+  code_.vdivps(large, large, power);
+  load(power, 1);
+  code_.vsubps(large, power, large);
+  choose(y, x, size, fast_math::kTanhEdge, small, large);
+}
+
+void VectorOps::erf(const Xmm& y, const Xmm& x) {
+  const Xmm size = spare(y, 0);
+  const Xmm t = spare(y, 1);
+  const Xmm small = spare(y, 2);
+  const Xmm large = spare(y, 3);
+  const Xmm free = spare(y, 4);
+  const Xmm power = spare(y, 5);
+  magnitude(size, x);
+  code_.vmulps(t, x, x);
+  polynomial(small, t, fast_math::kErf);
+  code_.vfmadd213ps(small, x, x);
+  lower(t, size, fast_math::kErfIsOne, free);
+  polynomial(large, t, fast_math::kLogErfc);
+  code_.vfmsub213ps(large, t, t);
+  exp_in_range(power, large, t, free);
+  load(large, 1);
+  code_.vsubps(large, large, power);
+  choose(y, x, size, fast_math::kErfEdge, small, large);
+}
+
+void VectorOps::gelu(const TypedOp& op, const Xmm& y, const Xmm& x) {
+  constexpr float kRootOfHalf = 0.707106781186547524400844362104849039F;
+  constexpr float kRootOfTwoOverPi = 0.797884560802865355879892119868763737F;
+  const Xmm inner = spare(y, 6);
+  if (op.get_string("approximate") == "tanh") {
+    code_.vmulps(inner, x, constant(0.044715F));
+    code_.vmulps(inner, inner, x);
+    code_.vfmadd213ps(inner, x, x);
+    code_.vmulps(inner, inner, constant(kRootOfTwoOverPi));
+    tanh(inner, inner);
+  } else {
+    code_.vmulps(inner, x, constant(kRootOfHalf));
+    erf(inner, inner);
   }
+  code_.vaddps(inner, inner, constant(1));
+  const Xmm half = spare(y, 0);
+  code_.vmulps(half, x, constant(0.5F));
+  code_.vmulps(y, half, inner);
 }
 
 void VectorOps::hard_sigmoid(const Xmm& y, const Xmm& x, float alpha, float beta) {
@@ -176,18 +274,22 @@ void VectorOps::hard_sigmoid(const Xmm& y, const Xmm& x, float alpha, float beta
   lower(y, line, 1, spare(y, 1));
 }
 
-// x < 0 ? alpha x : x, by masks of whole elements.
 void VectorOps::leaky_relu(const Xmm& y, const Xmm& x, float alpha) {
-  constexpr std::uint8_t kLess = 1;
   const Xmm scaled = spare(y, 0);
   code_.vmulps(scaled, x, constant(alpha));
+  blend_below(y, x, 0, scaled, x, spare(y, 1));
+}
+
+// By masks of whole elements.
+void VectorOps::blend_below(const Xmm& y, const Xmm& x, float edge, const Xmm& below, const Xmm& others,
+                            const Xmm& mask) {
+  constexpr std::uint8_t kLess = 1;
   if constexpr (kHasAvx512) {
-    code_.vcmpps(code_.k1, x, constant(0), kLess);
-    return code_.vblendmps(y | code_.k1, x, scaled);
+    code_.vcmpps(code_.k1, x, constant(edge), kLess);
+    return code_.vblendmps(y | code_.k1, others, below);
   }
-  const Xmm mask = spare(y, 1);
-  code_.vcmpps(mask, x, constant(0), kLess);
-  code_.vblendvps(y, x, scaled, mask);
+  code_.vcmpps(mask, x, constant(edge), kLess);
+  code_.vblendvps(y, others, below, mask);
 }
 
 void VectorOps::clip(const TypedOp& op, const Xmm& y, const std::vector<Xmm>& operands) {

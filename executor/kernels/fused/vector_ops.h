@@ -10,12 +10,13 @@
 
 #include <cstddef>
 #include <map>
+#include <span>
 #include <vector>
 
 namespace podium::kernels {
 
 /// Whether code has registers of 512 bits, 32 of them, and masks; else there are 16 of 256.
-#if defined(__AVX512VL__) && defined(__AVX512BW__)
+#if defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
 inline constexpr bool kHasAvx512 = true;
 #else
 inline constexpr bool kHasAvx512 = false;
@@ -52,9 +53,26 @@ class VectorOps {
   /// y = number > x ? number : x, and so that what is no number stays; changes `spare`.
   void raise(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float number, const Xbyak::Xmm& spare);
   void lower(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float number, const Xbyak::Xmm& spare);
+  /// p = c[0] x^n + ... + c[n].
+  void polynomial(const Xbyak::Xmm& p, const Xbyak::Xmm& x, std::span<const float> c);
+  /// x = n ln(2) + r in the registers of fast_math::Reduced; mantissa = e^r, changes `spare`.
+  void split_exp(const Xbyak::Xmm& r, const Xbyak::Xmm& n, const Xbyak::Xmm& mantissa,
+                 const Xbyak::Xmm& spare);
   void sigmoid(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float scale);
-  void times_power_of_two(const Xbyak::Xmm& y, const Xbyak::Xmm& exponent, const Xbyak::Xmm& spare);
+  /// Of both signs: the magnitude of x, and y = magnitude < edge ? small : large with the sign of x.
+  void magnitude(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
+  void choose(const Xbyak::Xmm& y, const Xbyak::Xmm& x, const Xbyak::Xmm& magnitude, float edge,
+              const Xbyak::Xmm& small, const Xbyak::Xmm& large);
+  void tanh(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
+  void erf(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
+  void gelu(const ir::TypedOp& op, const Xbyak::Xmm& y, const Xbyak::Xmm& x);
   void hard_sigmoid(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float alpha, float beta);
+  /// power = e^x, a normal number; changes the others.
+  void exp_in_range(const Xbyak::Xmm& power, const Xbyak::Xmm& x, const Xbyak::Xmm& n,
+                    const Xbyak::Xmm& spare);
+  /// y = x < edge ? below : others; changes `mask`, which may be x.
+  void blend_below(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float edge, const Xbyak::Xmm& below,
+                   const Xbyak::Xmm& others, const Xbyak::Xmm& mask);
   void leaky_relu(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float alpha);
   void clip(const ir::TypedOp& op, const Xbyak::Xmm& y, const std::vector<Xbyak::Xmm>& operands);
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace podium::kernels {
 
@@ -22,11 +23,14 @@ inline float fused(float a, float b, float c) {
 }
 
 /// c[0] x^n + ... + c[n].
-template <class... Rest>
-inline float polynomial(float x, float first, Rest... rest) {
-  float sum = first;
-  ((sum = fused(sum, x, rest)), ...);
-  return sum;
+template <std::size_t kTerms>
+inline float polynomial(float x, const std::array<float, kTerms>& c) {
+  return [&]<std::size_t... kRest>(std::index_sequence<kRest...>) {
+    float sum = c[0];
+    ((sum = fused(sum, x, c[kRest + 1])), ...);
+    return sum;
+  }
+  (std::make_index_sequence<kTerms - 1>());
 }
 
 namespace fast_math {
@@ -41,9 +45,27 @@ inline constexpr std::array<float, 5> kExpm1{0.00139505143F, 0.00836890281F, 0.0
                                              0.50000001F};
 /// e^r - 1 for |r| <= ln(2) / 2.
 inline float small_expm1(float r) {
-  const float p = polynomial(r, kExpm1[0], kExpm1[1], kExpm1[2], kExpm1[3], kExpm1[4]);
+  const float p = polynomial(r, kExpm1);
   return fused(r * r, p, r);
 }
+
+inline constexpr std::array<float, 9> kLog{0.0674663827F, -0.116756512F, 0.11888163F,
+                                           -0.124055891F, 0.142195523F,  -0.166679958F,
+                                           0.200021187F,  -0.250000096F, 0.333333126F};
+/// (tanh(x) / x - 1) / x^2 in x^2, for |x| below kTanhEdge.
+inline constexpr std::array<float, 6> kTanh{0.00214296163F, -0.00817739801F, 0.0217007031F,
+                                            -0.053946763F,  0.13333206F,     -0.333333308F};
+inline constexpr float kTanhEdge = 0.625F;
+inline constexpr float kTanhIsOne = 20.0F;  ///< beyond, tanh rounds to 1
+/// erf(x) / x - 1 in x^2, for |x| below kErfEdge.
+inline constexpr std::array<float, 7> kErf{8.33165523e-05F, -0.000813357678F, 0.00520022478F, -0.0268590714F,
+                                           0.112836896F,    -0.376126333F,    0.128379167F};
+inline constexpr float kErfEdge = 0.927734375F;
+/// (log(erfc(t)) + t) / t for t from there to kErfIsOne, beyond which erf rounds to 1.
+inline constexpr std::array<float, 8> kLogErfc{-4.80335564e-06F, 4.39326279e-05F, 5.80189147e-05F,
+                                               -0.00295355549F,  0.0227121909F,   -0.105298987F,
+                                               -0.635606474F,    -0.128555831F};
+inline constexpr float kErfIsOne = 4.0F;
 
 /// x as n ln(2) + r: gives r, and n as a number and as bits to be added to an exponent.
 struct Reduced {
@@ -114,8 +136,7 @@ inline float fast_log(float x) {
   const std::int32_t exponent = static_cast<std::int32_t>(bits) >> 23;
   const float f = std::bit_cast<float>((bits & 0x007FFFFFU) + 0x3F3504F3U) - 1.0F;
   const float n = static_cast<float>(exponent) - (tiny ? 23.0F : 0.0F);
-  const float p = polynomial(f, 0.0674663827F, -0.116756512F, 0.11888163F, -0.124055891F, 0.142195523F,
-                             -0.166679958F, 0.200021187F, -0.250000096F, 0.333333126F);
+  const float p = polynomial(f, fast_math::kLog);
   const float square = f * f;
   const float tail = fused(n, fast_math::kLn2Low, fused(square, f * p, -0.5F * square));
   const float log = fused(n, fast_math::kLn2High, f + tail);
@@ -137,14 +158,11 @@ inline float fast_log1p(float x) {
 inline float fast_tanh(float x) {
   const float magnitude = std::fabs(x);
   const float z = x * x;
-  // |x| < 0.625
-  const float p = polynomial(z, 0.00214296163F, -0.00817739801F, 0.0217007031F, -0.053946763F, 0.13333206F,
-                             -0.333333308F);
-  const float small = fused(z * p, x, x);
-  // Beyond, tanh rounds to 1. NaN takes the way that keeps it.
-  const float limited = magnitude > 20.0F ? 20.0F : magnitude;
+  const float small = fused(z * polynomial(z, fast_math::kTanh), x, x);
+  // NaN takes the way that keeps it.
+  const float limited = magnitude > fast_math::kTanhIsOne ? fast_math::kTanhIsOne : magnitude;
   const float large = std::copysign(1.0F - 2.0F / (fast_math::exp_in_range(2.0F * limited) + 1.0F), x);
-  return magnitude >= 0.625F ? large : small;
+  return magnitude >= fast_math::kTanhEdge ? large : small;
 }
 
 inline float fast_sigmoid(float x) { return 1.0F / (1.0F + fast_exp(-x)); }
@@ -152,16 +170,11 @@ inline float fast_sigmoid(float x) { return 1.0F / (1.0F + fast_exp(-x)); }
 inline float fast_erf(float x) {
   const float magnitude = std::fabs(x);
   const float z = x * x;
-  // erf(x) / x - 1 in x^2 for |x| < 0.9277
-  const float p = polynomial(z, 8.33165523e-05F, -0.000813357678F, 0.00520022478F, -0.0268590714F,
-                             0.112836896F, -0.376126333F, 0.128379167F);
-  const float small = fused(p, x, x);
-  // (log(erfc(t)) + t) / t for t in [0.9277, 4]; beyond, erf rounds to 1.
-  const float t = magnitude > 4.0F ? 4.0F : magnitude;
-  const float q = polynomial(t, -4.80335564e-06F, 4.39326279e-05F, 5.80189147e-05F, -0.00295355549F,
-                             0.0227121909F, -0.105298987F, -0.635606474F, -0.128555831F);
+  const float small = fused(polynomial(z, fast_math::kErf), x, x);
+  const float t = magnitude > fast_math::kErfIsOne ? fast_math::kErfIsOne : magnitude;
+  const float q = polynomial(t, fast_math::kLogErfc);
   const float large = std::copysign(1.0F - fast_math::exp_in_range(fused(q, t, -t)), x);
-  const float result = magnitude < 0.927734375F ? small : large;
+  const float result = magnitude < fast_math::kErfEdge ? small : large;
   return x != x ? x : result;
 }
 
