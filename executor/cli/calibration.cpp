@@ -8,7 +8,9 @@
 //                    between the rates. Then one row by weights that no cache holds, which are only read
 //   packing          what products of an operand that is no constant take beside
 //   few rows         eight rows by weights that the cache holds, by the rate of products
-//   convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels and, for
+//   ahead            16 rows by weights that the cache holds, not a thread's own: what they wait less for
+//   these convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels
+//   and, for
 //                    Winograd's way, of 3 x 3, by the rate of products
 //   bytes            a product of them, without what its results take
 //   vectors          GELU of rows that the cache holds
@@ -64,6 +66,7 @@ class Calibration {
     measure_memory();
     measure_packing();
     measure_few_rows();
+    measure_weights_ahead();
     measure_convolutions();
     measure_products_of_bytes();
     measure_vectors();
@@ -171,6 +174,21 @@ class Calibration {
         device_.matrix_overhead_single_cycles / kHertz - device_.spread_seconds -
         waiting_seconds(kElementBytes * kInner * columns, kElementBytes * kInner * columns);
     device_.few_rows_share = std::min(1.0, kRows * kInner * columns / rate_ / std::max(taken, 1e-9));
+  }
+
+  // Weights that are no longer in the threads' own caches, 4 MiB for each.
+  void measure_weights_ahead() {
+    constexpr double kRows = 16;
+    constexpr double kInner = 512;
+    const int columns = 2048 * machine_.threads;
+    const double weights = kElementBytes * kInner * columns;
+    const double waiting = waiting_seconds(weights, weights);
+    if (waiting == 0) return;
+    const double taken =
+        kernel_seconds({"product", {{"rows", "16"}, {"inner", "512"}, {"columns", std::to_string(columns)}}});
+    const double waited = taken - device_.matrix_overhead_single_cycles / kHertz - device_.spread_seconds -
+                          kRows * (kInner + device_.matrix_fill) * columns / rate_;
+    device_.ahead_share = std::clamp(1 - waited / waiting, 0.0, 1.0);
   }
 
   struct Layer {
@@ -333,8 +351,8 @@ class Calibration {
 
 std::size_t probe_count() {
   // Tiny op, halves, bytes, short product, few inner elements, two of packing, eight nets of convolutions,
-  // few rows, weights, GELU.
-  constexpr std::size_t kSingle = 18;
+  // few rows, weights ahead, weights that are read, GELU.
+  constexpr std::size_t kSingle = 19;
   return kChains.size() + kCubes.size() + kTriads.size() + kSingle;
 }
 

@@ -73,6 +73,8 @@ struct Device {
   double row_convolution_share = 1;   ///< the same of those of few channels, whose vectors lie along rows
   double few_rows_share = 1;          ///< and that products of fewer rows than a piece has keep up
   double changing_weights_share = 1;  ///< and those of operands that change, once these are packed
+  /// Of known weights beyond a thread's own cache, what comes while products multiply. Others are waited for.
+  double ahead_share = 0;
   double attention_share = 0;         ///< of the matrix rate in one kernel of attention; 0: there is none
   double sustained_share = 1;         ///< of both rates in training: what the limit of power leaves for hours
   double rate_spread = 0;  ///< standard deviation of processors' matrix rates; the slowest sets the pace

@@ -77,6 +77,8 @@ std::vector<Field> processor_fields() {
        access<&D::few_rows_share>(), 1e-3, 10},
       {"changingWeightsShare", "", "and those of operands that change between runs, once these are packed",
        access<&D::changing_weights_share>(), 1e-3, 10},
+      {"aheadShare", "", "of known weights beyond a thread's own cache, what comes while products multiply",
+       access<&D::ahead_share>(), 0, 1},
       {"attentionShare", "", "of the matrix rate in one kernel of attention; 0: there is none",
        access<&D::attention_share>(), 0, 1},
       {"sustainedShare", "", "of the matrix rate in training, which the limit of power leaves",

@@ -46,6 +46,7 @@ constexpr auto kSourceRows = std::to_array<SourceRow>({
     {"rowConvolutionShare", Unused, Unused},
     {"fewRowsShare", Unused, Unused},
     {"changingWeightsShare", Unused, Unused},
+    {"aheadShare", Unused, Unused},
     {"attentionShare", Unused, Fit},
     {"sustainedShare", Unused, Unused},
     {"rateSpread", Unused, Study},

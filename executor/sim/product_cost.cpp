@@ -1,7 +1,7 @@
 // A product is laid over tiles that have memories of their own (matrix_plan) or over units that share one
 // (tiled_product). The host has its engine's algorithms: convolutions by their sum, by Winograd's tiles, with
 // vectors along rows, plane by plane, or image by image. Operands in a thread's own cache come while it
-// multiplies; what lies further away it waits for.
+// multiplies; what lies further away it waits for, but for weights that it asks for ahead.
 #include "executor/sim/product_cost.h"
 
 #include <algorithm>
@@ -186,6 +186,18 @@ OpCost planned_product(const Product& product, const MatrixUnit& unit, const Dev
   return cost;
 }
 
+// Whether the weights of a product, not those of a convolution, never change.
+enum class Weights : std::uint8_t { Known, Others };
+
+Weights weights_of(const TypedOp& op) {
+  const bool is_convolution = op.op.spec->category == ir::Category::Convolution || makes_weights(op);
+  return is_convolution || packs_weights(op) ? Weights::Others : Weights::Known;
+}
+
+double weights_bytes(const Product& product, double width) {
+  return product.count * width * product.inner * product.columns * product.weights_share;
+}
+
 double multiply_adds(const Product& product) {
   return product.count * product.rows * product.inner * product.columns;
 }
@@ -208,14 +220,20 @@ double read_bytes(const Product& product, double width, const Device& device) {
 // reading alone takes. What is in a cache comes from there: on a CPU as much as the kernel finds, and what a
 // product has that comes again and again, as that of a cell's state. The operands of others come from memory:
 // what kernels did since has left nothing of them.
-Delivered delivered_bytes(const RepeatedProduct& each, const MatrixUnit& unit, const Device& device) {
+// Of known weights the engine asks for a share while it multiplies.
+Delivered delivered_bytes(const RepeatedProduct& each, Weights weights, const MatrixUnit& unit,
+                          const Device& device) {
   const double bytes = read_bytes(each.product, unit.element_bytes, device);
   CacheRoom room = cache_room(device, unit.tiles);
   if (each.times == 1 && !is_host(device)) room = {};
   const double all = memory_bytes(bytes, room, device) / device.read_speed;
   if (!is_host(device)) return {.beside = all};
   const double near = std::min(bytes, room.near) / device.near_cache_speed / device.read_speed;
-  return {.beside = near, .before = all - near};
+  const double far = all - near;
+  const double ahead = weights == Weights::Known ? device.ahead_share * far *
+                                                       weights_bytes(each.product, unit.element_bytes) / bytes
+                                                 : 0;
+  return {.beside = near + ahead, .before = far - ahead};
 }
 
 // Of what is in the cache the operands come first.
@@ -247,12 +265,12 @@ OpCost product_on_vectors(const Product& product, double width, const Device& de
 }
 
 // A kernel that does so many multiply-adds and uses the operands as they come.
-OpCost unpacked_product(const RepeatedProduct& each, double done, const MatrixUnit& unit,
+OpCost unpacked_product(const RepeatedProduct& each, Weights weights, double done, const MatrixUnit& unit,
                         const Device& device) {
   const double tiles = unit.tiles;
   const double cycles = done / unit.multiply_adds_per_cycle / tiles;
   const double rate = unit.exchange_bytes_per_cycle * tiles;
-  const Delivered bytes = delivered_bytes(each, unit, device);
+  const Delivered bytes = delivered_bytes(each, weights, unit, device);
   OpCost cost;
   cost.seconds = (std::max(cycles, bytes.beside / rate) + bytes.before / rate + unit.overhead_cycles +
                   device.phase_overhead_cycles) /
@@ -273,11 +291,11 @@ OpCost cost_of_planes(const TypedOp& op, double flop, const MatrixUnit& unit, co
   return cost;
 }
 
-OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& unit, ConvWay way,
-                               const Device& device) {
+OpCost product_on_matrix_units(const RepeatedProduct& each, Weights weights, const MatrixUnit& unit,
+                               ConvWay way, const Device& device) {
   if (device.synchronous) return planned_product(each.product, unit, device);
   OpCost cost;
-  Delivered bytes = delivered_bytes(each, unit, device);
+  Delivered bytes = delivered_bytes(each, weights, unit, device);
   // Windows are asked for ahead.
   if (way == ConvWay::Winograd) bytes = {.beside = bytes.beside + bytes.before};
   cost.seconds = tiled_seconds(each.product, unit, bytes, device);
@@ -285,7 +303,7 @@ OpCost product_on_matrix_units(const RepeatedProduct& each, const MatrixUnit& un
   // For fewer rows than a piece has, libraries have kernels that use the weights as they come; a CPU's rows
   // are not filled up to a piece, and it has no others for them.
   const OpCost few =
-      unpacked_product(each, multiply_adds(each.product) / device.few_rows_share, unit, device);
+      unpacked_product(each, weights, multiply_adds(each.product) / device.few_rows_share, unit, device);
   return is_host(device) || few.seconds < cost.seconds ? few : cost;
 }
 
@@ -297,16 +315,17 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
   const double flop = 2 * multiply_adds(product);
   const double width = bit_width(multiplied_type(op, device)) / 8.0;
   const ConvWay way = way_of(op, device);
+  const Weights weights = weights_of(op);
   if (way == ConvWay::Planes) return cost_of_planes(op, flop, matrix_unit(device, tiles, width), device);
   OpCost cost;
   if (way == ConvWay::Rows) {
     const double done = ir::multiply_adds_by_rows(conv_shape_of(op)) / device.row_convolution_share;
-    cost = unpacked_product(each, done, matrix_unit(device, tiles, width), device);
+    cost = unpacked_product(each, weights, done, matrix_unit(device, tiles, width), device);
     cost.matrix_flop = flop;
   } else if (has_matrix_unit(op.element(0))) {
     const RepeatedProduct computed{as_computed(op, product, way, device), each.times};
-    cost = product_on_matrix_units(computed, unit_for(op, computed.product, way, width, device, tiles), way,
-                                   device);
+    cost = product_on_matrix_units(computed, weights,
+                                   unit_for(op, computed.product, way, width, device, tiles), way, device);
     cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, way, device), 0);
     cost.matrix_flop = flop;
   }

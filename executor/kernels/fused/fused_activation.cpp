@@ -82,29 +82,14 @@ void append_activation(dnnl::post_ops& post_ops, const std::optional<Activation>
 }
 
 std::shared_ptr<const ChainCode> activation_code(const std::optional<Activation>& activation) {
-  if (!activation) return nullptr;
+  const bool is_sigmoid = activation && activation->algorithm == dnnl::algorithm::eltwise_logistic;
+  const bool is_swish = activation && activation->algorithm == dnnl::algorithm::eltwise_swish;
+  if (!is_sigmoid && !is_swish) return nullptr;
   ir::Graph graph;
   ir::Builder builder(graph);
   const ir::ValueId x = builder.input("x", ir::Type::tensor(DataType::Float, {1}));
-  switch (activation->algorithm) {
-    case dnnl::algorithm::eltwise_logistic:
-      builder.output(builder.op("Sigmoid", {x}));
-      break;
-    case dnnl::algorithm::eltwise_swish:
-      builder.output(builder.op("Swish", {x}, {{"alpha", activation->alpha}}));
-      break;
-    case dnnl::algorithm::eltwise_tanh:
-      builder.output(builder.op("Tanh", {x}));
-      break;
-    case dnnl::algorithm::eltwise_gelu_erf:
-      builder.output(builder.op("Gelu", {x}));
-      break;
-    case dnnl::algorithm::eltwise_gelu_tanh:
-      builder.output(builder.op("Gelu", {x}, {{"approximate", std::string("tanh")}}));
-      break;
-    default:
-      return nullptr;
-  }
+  builder.output(is_sigmoid ? builder.op("Sigmoid", {x})
+                            : builder.op("Swish", {x}, {{"alpha", activation->alpha}}));
   return ChainCode::of(graph, ir::IdMap<ir::ValueId, bool>(std::ssize(graph.values), true));
 }
 

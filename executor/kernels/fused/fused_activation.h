@@ -38,9 +38,9 @@ struct Activation {
 /// name and for what clamp_of gives.
 std::optional<Activation> activation_of(const ir::TypedOp& op);
 void append_activation(dnnl::post_ops& post_ops, const std::optional<Activation>& activation);
-/// Machine code for it that takes half to two thirds as long as oneDNN's, by which a pass over a result that
-/// the cache still has is worth it: of functions with e^x. nullptr for others, for nothing, and where
-/// ChainCode has none.
+/// Machine code for it that takes half as long as oneDNN's, by which a pass over a result that the cache still
+/// has is worth it: of Sigmoid and Swish. (Of Tanh and Gelu oneDNN's is the faster one.) nullptr for others,
+/// for nothing, and where ChainCode has none.
 std::shared_ptr<const ChainCode> activation_code(const std::optional<Activation>& activation);
 /// What the code makes of numbers, by the calling thread, or of a tensor's by all.
 void apply(const ChainCode& code, std::span<float> numbers);

@@ -29,7 +29,7 @@ device::Device known_machine() {
     "matrixSingle": 100, "matrixQuarter": 400, "vectorBytesPerCycle": 60, "exchangeBytesPerCycle": 10,
     "phaseOverheadCycles": 300, "matrixOverheadHalfCycles": 200, "matrixOverheadSingleCycles": 200,
     "matrixWeightsSingleCycles": 400, "matrixShare": 1, "matrixFill": 4, "matrixTileExponent": 0,
-    "convolutionShare": 0.5, "winogradShare": 1.5, "rowConvolutionShare": 0.7, "fewRowsShare": 0.6, "changingWeightsShare": 0.8,
+    "convolutionShare": 0.5, "winogradShare": 1.5, "rowConvolutionShare": 0.7, "fewRowsShare": 0.6, "changingWeightsShare": 0.8, "aheadShare": 0.4,
     "attentionShare": 0, "rateSpread": 0, "cacheBytes": 25600000, "cacheSpeed": 4,
     "nearCacheBytes": 1600000, "nearCacheSpeed": 8, "readSpeed": 1.5,
     "spreadSeconds": 5e-6, "hostCallSeconds": 1e-6, "hostLoadBytesPerSecond": 1e15, "hostLoadLatencySeconds": 0,
@@ -63,6 +63,7 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.row_convolution_share, 0.7, 0.07);
   EXPECT_NEAR(found.few_rows_share, 0.6, 0.06);
   EXPECT_NEAR(found.changing_weights_share, 0.8, 0.04);
+  EXPECT_NEAR(found.ahead_share, 0.4, 0.1);
   EXPECT_NEAR(found.matrix_weights_single_cycles, 400, 100);
   EXPECT_NEAR(found.exchange_bytes_per_cycle, 10, 0.5);
   EXPECT_NEAR(found.cache_speed, 4, 0.5);
