@@ -176,18 +176,18 @@ class Calibration {
     device_.few_rows_share = std::min(1.0, kRows * kInner * columns / rate_ / std::max(taken, 1e-9));
   }
 
-  // Weights that are no longer in the threads' own caches, 4 MiB for each.
+  // The same with weights that are no longer in the threads' own caches, 4 MiB for each.
   void measure_weights_ahead() {
-    constexpr double kRows = 16;
+    constexpr double kRows = 8;
     constexpr double kInner = 512;
     const int columns = 2048 * machine_.threads;
     const double weights = kElementBytes * kInner * columns;
     const double waiting = waiting_seconds(weights, weights);
     if (waiting == 0) return;
     const double taken =
-        kernel_seconds({"product", {{"rows", "16"}, {"inner", "512"}, {"columns", std::to_string(columns)}}});
+        kernel_seconds({"product", {{"rows", "8"}, {"inner", "512"}, {"columns", std::to_string(columns)}}});
     const double waited = taken - device_.matrix_overhead_single_cycles / kHertz - device_.spread_seconds -
-                          kRows * (kInner + device_.matrix_fill) * columns / rate_;
+                          kRows * kInner * columns / rate_ / device_.few_rows_share;
     device_.ahead_share = std::clamp(1 - waited / waiting, 0.0, 1.0);
   }
 

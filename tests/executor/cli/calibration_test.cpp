@@ -63,7 +63,7 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.row_convolution_share, 0.7, 0.07);
   EXPECT_NEAR(found.few_rows_share, 0.6, 0.06);
   EXPECT_NEAR(found.changing_weights_share, 0.8, 0.04);
-  EXPECT_NEAR(found.ahead_share, 0.4, 0.1);
+  EXPECT_NEAR(found.ahead_share, 0.4, 0.15);  // rows take twice as long as the weights are waited for
   EXPECT_NEAR(found.matrix_weights_single_cycles, 400, 100);
   EXPECT_NEAR(found.exchange_bytes_per_cycle, 10, 0.5);
   EXPECT_NEAR(found.cache_speed, 4, 0.5);
