@@ -90,6 +90,21 @@ Tensor in_channels_last_order(const Tensor& numbers, std::int64_t rank) {
   return moved;
 }
 
+// Numbers of a few channels once for each element of a row of `shape`, which so has no stretched operand in
+// it: chains go row by row (kernels/fused/stretched_chain.h).
+Tensor along_rows(const Tensor& of_channels, const Dims& shape) {
+  constexpr std::int64_t kFew = 64;
+  constexpr std::int64_t kMost = 1 << 14;
+  const std::int64_t channels = of_channels.size();
+  const std::int64_t columns = shape[shape.size() - 2];
+  if (channels == 1 || channels >= kFew || channels * columns > kMost) return of_channels;
+  Tensor repeated(of_channels.type(), {columns, channels});
+  for (std::int64_t i = 0; i < columns; ++i)
+    std::memcpy(static_cast<std::byte*>(repeated.raw()) + i * of_channels.bytes(), of_channels.raw(),
+                of_channels.bytes());
+  return repeated;
+}
+
 class Pass {
  public:
   Pass(ir::Graph& graph, const Layouts& layouts)
@@ -247,6 +262,7 @@ class Pass {
   // Convolutions and pools of narrow floats compute in float and round once; elementwise ops keep the layout.
   bool convert_narrow(const Op& op) {
     if (is_narrow_convolution(graph_, op)) return convert_narrow_convolution(op);
+    if (op.is("BatchNormalization")) return convert_narrow_batch_norm(op);
     const bool reads_last = std::ranges::any_of(op.inputs, [&](ValueId id) { return is_last(id); });
     if (!reads_last || !keeps_layout(graph_, op)) return false;
     if (op.is("Concat")) return convert_concat(op);
@@ -262,6 +278,22 @@ class Pass {
     }
     const Dims weights = dims(op.inputs[1]);
     give_rounded(convolution_of(op, "Convolution", weights, std::move(operands)), op.outputs[0]);
+    return true;
+  }
+
+  // A product and a sum of floats, which are rounded once.
+  bool convert_narrow_batch_norm(const Op& op) {
+    const auto affine = is_last(op.inputs[0]) ? known_affine(rewriter_, op) : std::nullopt;
+    if (!affine) return false;
+    const auto of_channels = [&](const std::vector<double>& numbers) {
+      Tensor tensor(ir::DataType::Float, {std::ssize(numbers)});
+      std::ranges::transform(numbers, tensor.data<float>(),
+                             [](double number) { return static_cast<float>(number); });
+      return graph_.add_constant(graph_.fresh_name("affine"), along_rows(tensor, dims(last(op.inputs[0]))));
+    };
+    const ValueId x = wide(op.inputs[0]);
+    const ValueId scaled = append(make_op("Mul", "", {x, of_channels(affine->scale)}, {}), op.outputs[0]);
+    give_rounded(make_op("Add", "", {scaled, of_channels(affine->shift)}, {}), op.outputs[0]);
     return true;
   }
 
@@ -452,23 +484,25 @@ class Pass {
   }
 
   // The form of an elementwise op's input that broadcasts alike in the other layout; invalid: there is none.
-  ValueId last_operand(ValueId id, int wanted_rank) {
+  ValueId last_operand(ValueId id, const Dims& output) {
+    const auto wanted_rank = std::ssize(output);
     if (graph_[id].type.element_count() == 1 && rank(id) <= 1) return id;
     if (is_last(id) || (rank(id) == wanted_rank && rewriter_.constant(id) == nullptr)) return last(id);
     const Tensor* constant = rewriter_.constant(id);
     if (constant == nullptr) return {};
     Dims expanded = constant->dims();
     expanded.insert(expanded.begin(), wanted_rank - expanded.size(), 1);
-    const ValueId made =
-        graph_.add_constant(graph_.fresh_name(graph_[id].name), transposed(constant->reshaped(expanded)));
-    return made;
+    Tensor turned = transposed(constant->reshaped(expanded));
+    const bool is_of_channels = turned.size() == turned.dims().back();
+    if (is_of_channels && turned.type() != ir::DataType::Float)
+      turned = along_rows(turned.reshaped({turned.size()}), moved_last(output));
+    return graph_.add_constant(graph_.fresh_name(graph_[id].name), std::move(turned));
   }
 
   bool convert_elementwise(const Op& op) {
-    const int wanted = rank(op.outputs[0]);
     Op copy = op;
     for (ValueId& id : copy.inputs) {
-      if (id.valid()) id = last_operand(id, wanted);
+      if (id.valid()) id = last_operand(id, dims(op.outputs[0]));
     }
     give(std::move(copy), op.outputs[0]);
     return true;

@@ -9,6 +9,8 @@
 #include <array>
 #include <cmath>
 
+#include "executor/kernels/tools/convert.h"
+#include "executor/numeric/layout_rules.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/late_tensor.h"
 
@@ -211,21 +213,24 @@ void fuse_gradient_at(Rewriter& rewriter, OpId id) {
 }  // namespace
 
 std::optional<Affine> known_affine(const Rewriter& rewriter, const ir::Op& op) {
-  if (!op.is("BatchNormalization") || op.outputs.size() != 1 || !is_static_float(rewriter.graph(), op) ||
-      ir::attribute<std::int64_t>(op, "training_mode") != 0)
+  const ir::Graph& graph = rewriter.graph();
+  if (!op.is("BatchNormalization") || op.outputs.size() != 1 ||
+      ir::attribute<std::int64_t>(op, "training_mode") != 0 ||
+      !(is_static_float(graph, op) || is_of_narrow_floats(graph, op)))
     return std::nullopt;
-  std::array<const Tensor*, 4> parameters;
+  std::array<Tensor, 4> parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    parameters[i] = rewriter.constant(op.inputs[i + 1]);
-    if (parameters[i] == nullptr) return std::nullopt;
+    const Tensor* known = rewriter.constant(op.inputs[i + 1]);
+    if (known == nullptr) return std::nullopt;
+    parameters[i] = kernels::as_float(*known);
   }
   const double epsilon = ir::attribute<float>(op, "epsilon");
   Affine affine;
-  for (std::int64_t c = 0; c < parameters[0]->size(); ++c) {
-    const double gamma = parameters[0]->data<float>()[c];
-    const double beta = parameters[1]->data<float>()[c];
-    const double mean = parameters[2]->data<float>()[c];
-    const double variance = parameters[3]->data<float>()[c];
+  for (std::int64_t c = 0; c < parameters[0].size(); ++c) {
+    const double gamma = std::as_const(parameters[0]).data<float>()[c];
+    const double beta = std::as_const(parameters[1]).data<float>()[c];
+    const double mean = std::as_const(parameters[2]).data<float>()[c];
+    const double variance = std::as_const(parameters[3]).data<float>()[c];
     const double scale = gamma / std::sqrt(variance + epsilon);
     affine.scale.push_back(scale);
     affine.shift.push_back(beta - mean * scale);

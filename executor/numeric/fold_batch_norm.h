@@ -16,7 +16,8 @@ struct Affine {
   std::vector<double> shift = {};
 };
 
-/// What a BatchNormalization in inference does, where its numbers are known; nullopt for any other op.
+/// What a BatchNormalization in inference does, of floats of any width, where its numbers are known; nullopt
+/// for any other op.
 std::optional<Affine> known_affine(const Rewriter& rewriter, const ir::Op& op);
 
 /// `BatchNormalization(Conv(x, W, B))` becomes `Conv(x, W', B')`. True when the graph changed.

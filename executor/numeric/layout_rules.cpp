@@ -109,11 +109,11 @@ bool changes_each_number(const ir::Graph& graph, const Op& op) {
 }
 
 bool moves_by_constants(const ir::Graph& graph, const Op& op) {
+  constexpr ir::TypeSet kFloats{ir::DataType::Float, ir::DataType::Float16, ir::DataType::Bfloat16};
   if (!op.is("Split") && !op.is("Slice") && !op.is("Pad") && !op.is("Resize")) return false;
   const auto is_plane = [&](ValueId id) {
     const ir::Type& type = graph[id].type;
-    return type.element == ir::DataType::Float && type.is_static() && type.rank() >= 3 &&
-           type.element_count() > 0;
+    return kFloats.contains(type.element) && type.is_static() && type.rank() >= 3 && type.element_count() > 0;
   };
   return is_plane(op.inputs[0]) && std::ranges::all_of(outputs_of(op), is_plane) &&
          std::all_of(op.inputs.begin() + 1, op.inputs.end(),

@@ -30,7 +30,7 @@ struct Row {
   std::size_t instructions = 1;
   std::size_t constants = 0;
 };
-constexpr std::array<Row, 16> kRows{{
+constexpr std::array<Row, 17> kRows{{
     {.name = "Add"},
     {.name = "Sub"},
     {.name = "Mul"},
@@ -40,6 +40,7 @@ constexpr std::array<Row, 16> kRows{{
     {.name = "Clip", .instructions = 2},
     {.name = "Relu", .spare = 1, .instructions = 2, .constants = 1},
     {.name = "LeakyRelu", .spare = 2, .instructions = 4, .constants = 2},
+    {.name = "PRelu", .spare = 2, .instructions = 3, .constants = 1},
     {.name = "HardSigmoid", .spare = 2, .instructions = 6, .constants = 4},
     {.name = "HardSwish", .spare = 2, .instructions = 7, .constants = 4},
     {.name = "Sigmoid", .spare = 4, .instructions = 32, .constants = 14},
@@ -92,7 +93,8 @@ void VectorOps::compute(const TypedOp& op, const Xmm& y, const std::vector<Xmm>&
   if (op.op.is("Cast")) return code_.vmovaps(y, a);
   if (op.op.is("Clip")) return clip(op, y, operands);
   if (op.op.is("Relu")) return raise(y, a, 0, spare(y, 0));
-  if (op.op.is("LeakyRelu")) return leaky_relu(y, a, op.get_float("alpha"));
+  if (op.op.is("LeakyRelu")) return leaky_relu(y, a, constant(op.get_float("alpha")));
+  if (op.op.is("PRelu")) return leaky_relu(y, a, b);
   if (op.op.is("HardSigmoid")) return hard_sigmoid(y, a, op.get_float("alpha"), op.get_float("beta"));
   if (op.op.is("Sigmoid")) return sigmoid(y, a, 1);
   if (op.op.is("Tanh")) return tanh(y, a);
@@ -274,9 +276,9 @@ void VectorOps::hard_sigmoid(const Xmm& y, const Xmm& x, float alpha, float beta
   lower(y, line, 1, spare(y, 1));
 }
 
-void VectorOps::leaky_relu(const Xmm& y, const Xmm& x, float alpha) {
+void VectorOps::leaky_relu(const Xmm& y, const Xmm& x, const Xbyak::Operand& slope) {
   const Xmm scaled = spare(y, 0);
-  code_.vmulps(scaled, x, constant(alpha));
+  code_.vmulps(scaled, x, slope);
   blend_below(y, x, 0, scaled, x, spare(y, 1));
 }
 

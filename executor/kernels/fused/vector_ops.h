@@ -73,7 +73,7 @@ class VectorOps {
   /// y = x < edge ? below : others; changes `mask`, which may be x.
   void blend_below(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float edge, const Xbyak::Xmm& below,
                    const Xbyak::Xmm& others, const Xbyak::Xmm& mask);
-  void leaky_relu(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float alpha);
+  void leaky_relu(const Xbyak::Xmm& y, const Xbyak::Xmm& x, const Xbyak::Operand& slope);
   void clip(const ir::TypedOp& op, const Xbyak::Xmm& y, const std::vector<Xbyak::Xmm>& operands);
 
   Xbyak::CodeGenerator& code_;

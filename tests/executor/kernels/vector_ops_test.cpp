@@ -114,9 +114,9 @@ INSTANTIATE_TEST_SUITE_P(Ops, VectorOpsOf,
                          ::testing::Values("Add(x, k)", "Sub(k, x)", "Mul(x, x)", "Div(m, x)", "Sqrt(x)",
                                            "Clip(x, k, m)", "Clip(x, m, k)", "Clip(x, k)", "Clip(x, , m)",
                                            "Clip(x)", "Relu(x)", "LeakyRelu <alpha = -0.3> (x)",
-                                           "HardSigmoid <alpha = 0.3> (x)", "HardSwish(x)", "Sigmoid(x)",
-                                           "Swish <alpha = 1.7> (x)", "Tanh(x)", "Erf(x)", "Gelu(x)",
-                                           "Gelu <approximate = \"tanh\"> (x)"),
+                                           "PRelu(x, k)", "HardSigmoid <alpha = 0.3> (x)", "HardSwish(x)",
+                                           "Sigmoid(x)", "Swish <alpha = 1.7> (x)", "Tanh(x)", "Erf(x)",
+                                           "Gelu(x)", "Gelu <approximate = \"tanh\"> (x)"),
                          name_of_case);
 
 TEST(VectorOps, RoundToHalvesAsCastsDo) {

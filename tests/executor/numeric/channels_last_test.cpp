@@ -8,6 +8,7 @@
 namespace podium::numeric {
 namespace {
 
+using ir::Dims;
 using ir::IntList;
 using ir::ValueId;
 using testing::expect_same_when_fused;
@@ -352,6 +353,31 @@ TEST(ChannelsLast, ConvolvesAndPoolsNarrowFloatsInFloat) {
   }
 }
 
+// Of few channels, whose numbers are repeated along rows, and of many.
+TEST(ChannelsLast, NormalizesNarrowFloatsWhereTheyLie) {
+  for (const std::int64_t channels : {8, 80}) {
+    Sketch s;
+    const auto of_channels = [&](Dims dims) {
+      return s.narrow_weight(std::move(dims), ir::DataType::Float16);
+    };
+    const ValueId x = s.cast(s.input({2, 3, 20, 12}), ir::DataType::Float16);
+    ValueId y = s.op("Conv", {x, of_channels({channels, 3, 3, 3})});
+    ir::Tensor variance(ir::DataType::Float16, {channels});
+    for (std::int64_t c = 0; c < channels; ++c)
+      variance.data<ir::Float16>()[c] = ir::Float16(0.5F + 0.25F * static_cast<float>(c % 5));
+    y = s.op("BatchNormalization",
+             {y, of_channels({channels}), of_channels({channels}), of_channels({channels}),
+              s.builder.constant(std::move(variance), "variance")});
+    y = s.op("PRelu", {y, of_channels({channels, 1, 1})});
+    y = s.op("Conv", {y, of_channels({16, channels, 1, 1})});
+    s.output(s.cast(y, ir::DataType::Float));
+    expect_same_when_fused(s.graph, 4e-3);
+    channels_last(s.graph);
+    EXPECT_EQ(moves_of_layout(s.graph), 2) << ops_of(s.graph);
+    EXPECT_EQ(ops_of(s.graph).find("= BatchNormalization("), std::string::npos) << ops_of(s.graph);
+  }
+}
+
 TEST(ChannelsLast, MakesFloatsOfNarrowOnesOnceForAllThatReadThem) {
   Sketch s;
   const ValueId x = s.cast(s.input({1, 8, 6, 6}), ir::DataType::Float16);
@@ -365,6 +391,22 @@ TEST(ChannelsLast, MakesFloatsOfNarrowOnesOnceForAllThatReadThem) {
            ir::attribute<std::int64_t>(op, "to") == std::int64_t{static_cast<int>(ir::DataType::Float)};
   };
   EXPECT_EQ(std::ranges::count_if(s.graph.ops, to_float), 3) << ops_of(s.graph);
+}
+
+TEST(ChannelsLast, MovesNarrowFloatsInTheSameLayout) {
+  Sketch s;
+  const auto weight = [&](Dims dims) { return s.narrow_weight(std::move(dims), ir::DataType::Float16); };
+  const ValueId x = s.cast(s.input({1, 3, 6, 5}), ir::DataType::Float16);
+  const ValueId y = s.op("Conv", {x, weight({8, 3, 1, 1})});
+  const auto halves = s.builder.ops("", "Split", {y, s.ints({3, 5})}, 2, {{"axis", std::int64_t{1}}});
+  ValueId z = s.op("Pad", {halves[0], s.ints({0, 0, 1, 1, 0, 0, 1, 1})});
+  z = s.op("Resize", {z, ir::kNoValue, floats(s, {1, 1, 2, 2})}, {{"mode", std::string("nearest")}});
+  const ValueId cut = s.op("Slice", {halves[1], s.ints({0}), s.ints({4}), s.ints({2})});
+  for (const auto& [part, channels] : {std::pair(z, 3), {cut, 5}})
+    s.output(s.cast(s.op("Conv", {part, weight({4, channels, 1, 1})}), ir::DataType::Float));
+  expect_same_when_fused(s.graph, 4e-3);
+  channels_last(s.graph);
+  EXPECT_EQ(moves_of_layout(s.graph), 3) << ops_of(s.graph);  // of what comes and of both results
 }
 
 TEST(ChannelsLast, QuantizesInTheSameLayout) {
