@@ -5,6 +5,7 @@
 #include "executor/kernels/tools/convert.h"
 #include "executor/numeric/layout_rules.h"
 #include "executor/numeric/rewriter.h"
+#include "ir/ops/recurrent.h"
 
 namespace podium::numeric {
 namespace {
@@ -20,7 +21,7 @@ class Pass {
   bool run() {
     const std::vector<Op> ops = std::exchange(graph_.ops, {});
     for (const Op& op : ops) {
-      if (!widen(op)) graph_.ops.push_back(op);
+      if (!widen_product(op) && !widen_recurrence(op)) graph_.ops.push_back(op);
     }
     return changed_;
   }
@@ -31,7 +32,7 @@ class Pass {
     return tensor != nullptr && tensor->rank() == 2 && tensor->type() != DataType::Float;
   }
 
-  bool widen(const Op& op) {
+  bool widen_product(const Op& op) {
     if (!op.is("MatMul") && !op.is("Gemm")) return false;
     if (!is_of_narrow_floats(graph_, op) || !is_matrix(op.inputs[1])) return false;
     if (graph_[op.inputs[0]].type.rank() < 2) return false;
@@ -48,17 +49,55 @@ class Pass {
     product.name = op.name;
     if (is_gemm) ir::set_attribute(product, "transB", ir::attribute<std::int64_t>(op, "transB"));
     if (has_addend) product.inputs.push_back(known_floats(op.inputs[2]));
-    const ValueId sum = append(std::move(product), y);
-    graph_.ops.push_back(cast(sum, graph_[y].type.element));
-    graph_.ops.back().outputs = {y};
-    changed_ = true;
+    replace_with(std::move(product), op.outputs);
     return true;
+  }
+
+  bool is_narrow(ValueId id) const {
+    const DataType type = graph_[id].type.element;
+    return type == DataType::Float16 || type == DataType::Bfloat16;
+  }
+
+  bool widen_recurrence(const Op& op) {
+    using In = ir::RecurrentInput;
+    if (!op.is("LSTM") && !op.is("GRU") && !op.is("RNN")) return false;
+    const bool is_known =
+        before_.constant(op.inputs[In::kW]) != nullptr && before_.constant(op.inputs[In::kR]) != nullptr;
+    if (!is_known || !is_narrow(op.inputs[In::kX])) return false;
+    Op wide = op;
+    for (ValueId& id : wide.inputs) {
+      if (id.valid() && is_narrow(id))
+        id = before_.constant(id) != nullptr ? known_floats(id) : floats_of(id);
+    }
+    replace_with(std::move(wide), op.outputs);
+    return true;
+  }
+
+  // The op gives floats of these values.
+  void replace_with(Op op, const std::vector<ValueId>& values) {
+    op.outputs.clear();
+    for (ValueId id : values)
+      op.outputs.push_back(id.valid() ? graph_.add_value(graph_.fresh_name(graph_[id].name)) : ir::kNoValue);
+    const std::vector<ValueId> floats = op.outputs;
+    infer_types(graph_, op);
+    graph_.ops.push_back(std::move(op));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!values[i].valid()) continue;
+      graph_.ops.push_back(cast(floats[i], graph_[values[i]].type.element));
+      graph_.ops.back().outputs = {values[i]};
+    }
+    changed_ = true;
   }
 
   // Several products may read them.
   ValueId floats_of(ValueId id) {
     const auto [found, is_new] = floats_.try_emplace(id);
-    if (is_new) found->second = append(cast(id, DataType::Float), id);
+    if (!is_new) return found->second;
+    found->second = graph_.add_value(graph_.fresh_name(graph_[id].name));
+    Op widening = cast(id, DataType::Float);
+    widening.outputs = {found->second};
+    infer_types(graph_, widening);
+    graph_.ops.push_back(std::move(widening));
     return found->second;
   }
 
@@ -68,15 +107,6 @@ class Pass {
 
   static Op cast(ValueId from, DataType to) {
     return make_op("Cast", "", {from}, {}, {{"to", std::int64_t{static_cast<int>(to)}}});
-  }
-
-  // Gives the op a new output, called like `of` with a mark.
-  ValueId append(Op op, ValueId of) {
-    const ValueId made = graph_.add_value(graph_.fresh_name(graph_[of].name));
-    op.outputs = {made};
-    infer_types(graph_, op);
-    graph_.ops.push_back(std::move(op));
-    return made;
   }
 
   ir::Graph& graph_;

@@ -1,4 +1,4 @@
-// Products of float16 or bfloat16 with known weights compute in float and round once.
+// Products and recurrences of float16 or bfloat16 with known weights compute in float and round once.
 #pragma once
 
 #include "ir/graph.h"
@@ -7,7 +7,7 @@ namespace podium::numeric {
 
 /// MatMul and Gemm with a constant second factor become a Cast of the first one, a `podium.MatMul` and a Cast
 /// of its result. The weights keep their width: a few rows read them as they are, and for more they are made
-/// floats once, when they are packed. True when the graph changed.
+/// floats once, when they are packed. LSTM, GRU and RNN get weights of floats. True when the graph changed.
 bool widen_products(ir::Graph& graph);
 
 }  // namespace podium::numeric

@@ -52,6 +52,23 @@ TEST(WidenProducts, MakesFloatsOnceForAllThatReadThem) {
   EXPECT_EQ(s.graph.ops.size(), before + 3 + 1) << ops_of(s.graph);  // a cast of each result, and one of x
 }
 
+TEST(WidenProducts, GivesRecurrencesFloats) {
+  Sketch s;
+  const auto weight = [&](ir::Dims dims) { return s.narrow_weight(std::move(dims), DataType::Float16); };
+  const ValueId x = s.cast(s.input({5, 2, 12}), DataType::Float16);
+  const ValueId h = s.cast(s.input({2, 2, 20}), DataType::Float16);
+  const auto made = s.builder.ops(
+      "", "GRU", {x, weight({2, 60, 12}), weight({2, 60, 20}), weight({2, 120}), ir::kNoValue, h}, 2,
+      {{"hidden_size", std::int64_t{20}}, {"direction", std::string("bidirectional")}});
+  for (ValueId id : made) s.output(s.cast(id, DataType::Float));
+  expect_same_when_fused(s.graph, rounding_of(DataType::Float16));
+  EXPECT_TRUE(widen_products(s.graph));
+  for (const ir::Op& op : s.graph.ops) {
+    if (!op.is("GRU")) continue;
+    for (ValueId id : inputs_of(op)) EXPECT_EQ(s.graph[id].type.element, DataType::Float);
+  }
+}
+
 TEST(WidenProducts, LeavesFactorsAndWhatRunsMakeAlone) {
   Sketch s;
   const ValueId x = s.cast(s.input({3, 48}), DataType::Float16);
