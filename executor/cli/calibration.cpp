@@ -8,9 +8,8 @@
 //                    between the rates. Then one row by weights that no cache holds, which are only read
 //   packing          what products of an operand that is no constant take beside
 //   few rows         eight rows by weights that the cache holds, by the rate of products
-//   ahead            16 rows by weights that the cache holds, not a thread's own: what they wait less for
-//   these convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels
-//   and, for
+//   ahead            the same by weights that the cache holds, not a thread's own: what they wait less for
+//   convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels and, for
 //                    Winograd's way, of 3 x 3, by the rate of products
 //   bytes            a product of them, without what its results take
 //   vectors          GELU of rows that the cache holds

@@ -90,6 +90,13 @@ Tensor in_channels_last_order(const Tensor& numbers, std::int64_t rank) {
   return moved;
 }
 
+Tensor floats_of(const std::vector<double>& numbers) {
+  Tensor floats(ir::DataType::Float, {std::ssize(numbers)});
+  std::ranges::transform(numbers, floats.data<float>(),
+                         [](double number) { return static_cast<float>(number); });
+  return floats;
+}
+
 // Numbers of a few channels once for each element of a row of `shape`, which so has no stretched operand in
 // it: chains go row by row (kernels/fused/stretched_chain.h).
 Tensor along_rows(const Tensor& of_channels, const Dims& shape) {
@@ -191,15 +198,11 @@ class Pass {
     return twin(id).last;
   }
 
-  Op cast(ValueId from, ir::DataType to) {
-    return make_op("Cast", "", {from}, {}, {{"to", std::int64_t{static_cast<int>(to)}}});
-  }
-
   // Channels-last, in float.
   ValueId wide(ValueId id) {
     const ValueId narrow = last(id);
     if (!twin(id).wide.valid()) {
-      const ValueId made = append(cast(narrow, ir::DataType::Float), id);
+      const ValueId made = append(make_cast(narrow, ir::DataType::Float), id);
       twin(id).wide = made;
     }
     return twin(id).wide;
@@ -286,10 +289,8 @@ class Pass {
     const auto affine = is_last(op.inputs[0]) ? known_affine(rewriter_, op) : std::nullopt;
     if (!affine) return false;
     const auto of_channels = [&](const std::vector<double>& numbers) {
-      Tensor tensor(ir::DataType::Float, {std::ssize(numbers)});
-      std::ranges::transform(numbers, tensor.data<float>(),
-                             [](double number) { return static_cast<float>(number); });
-      return graph_.add_constant(graph_.fresh_name("affine"), along_rows(tensor, dims(last(op.inputs[0]))));
+      return graph_.add_constant(graph_.fresh_name("affine"),
+                                 along_rows(floats_of(numbers), dims(last(op.inputs[0]))));
     };
     const ValueId x = wide(op.inputs[0]);
     const ValueId scaled = append(make_op("Mul", "", {x, of_channels(affine->scale)}, {}), op.outputs[0]);
@@ -302,7 +303,7 @@ class Pass {
     const ir::DataType type = graph_[output].type.element;
     if (type == ir::DataType::Float) return give(std::move(op), output);
     const ValueId made = append(std::move(op), output);
-    give(cast(made, type), output);
+    give(make_cast(made, type), output);
   }
 
   bool convert_byte_convolution(const Op& op, std::vector<ValueId> operands) {
@@ -326,11 +327,8 @@ class Pass {
         is_last(op.inputs[0]) && rank(op.inputs[0]) == 4 ? known_affine(rewriter_, op) : std::nullopt;
     if (!affine) return false;
     const auto channels = std::ssize(affine->scale);
-    const auto constant = [&](const std::vector<double>& numbers, Dims shape) {
-      Tensor tensor(ir::DataType::Float, std::move(shape));
-      std::ranges::transform(numbers, tensor.data<float>(),
-                             [](double number) { return static_cast<float>(number); });
-      return graph_.add_constant(graph_.fresh_name("affine"), std::move(tensor));
+    const auto constant = [&](const std::vector<double>& numbers, const Dims& shape) {
+      return graph_.add_constant(graph_.fresh_name("affine"), floats_of(numbers).reshaped(shape));
     };
     const ValueId scale = constant(affine->scale, {channels, 1, 1, 1});
     const ValueId shift = constant(affine->shift, {channels});

@@ -1,3 +1,7 @@
+// Ops in their order join the chain that is open while they make the same shape; ops that make numbers alone,
+// and read no member, go before it, and any other op closes it. Closed members fall apart into those that
+// large values connect. A stretched operand is none of them: where one is, there is machine code for all
+// members (kernels/fused/stretched_chain.h), or they stay as they are.
 #include "executor/numeric/fuse_elementwise.h"
 
 #include <algorithm>

@@ -125,6 +125,10 @@ Op make_op(std::string_view name, std::string_view domain, std::vector<ValueId> 
           .attributes = std::move(attributes)};
 }
 
+ir::Op make_cast(ir::ValueId from, ir::DataType to) {
+  return make_op("Cast", "", {from}, {}, {{"to", std::int64_t{static_cast<int>(to)}}});
+}
+
 ir::Op op_over(const ir::Graph& graph, std::string_view name, std::vector<ir::Op> members,
                const std::function<bool(ir::ValueId)>& leaves) {
   ir::Graph body;

@@ -70,6 +70,9 @@ class Rewriter {
 ir::Op make_op(std::string_view name, std::string_view domain, std::vector<ir::ValueId> inputs,
                std::vector<ir::ValueId> outputs, std::vector<ir::Attribute> attributes = {});
 
+/// A Cast, whose output is not set.
+ir::Op make_cast(ir::ValueId from, ir::DataType to);
+
 /// An op of the engine's own domain that stands for `members`, which become its body. They are in an order in
 /// which they can run and make one value each; those that `leaves` holds for become outputs, the others stay
 /// inside.

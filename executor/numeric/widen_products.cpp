@@ -83,7 +83,7 @@ class Pass {
     graph_.ops.push_back(std::move(op));
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (!values[i].valid()) continue;
-      graph_.ops.push_back(cast(floats[i], graph_[values[i]].type.element));
+      graph_.ops.push_back(make_cast(floats[i], graph_[values[i]].type.element));
       graph_.ops.back().outputs = {values[i]};
     }
     changed_ = true;
@@ -94,7 +94,7 @@ class Pass {
     const auto [found, is_new] = floats_.try_emplace(id);
     if (!is_new) return found->second;
     found->second = graph_.add_value(graph_.fresh_name(graph_[id].name));
-    Op widening = cast(id, DataType::Float);
+    Op widening = make_cast(id, DataType::Float);
     widening.outputs = {found->second};
     infer_types(graph_, widening);
     graph_.ops.push_back(std::move(widening));
@@ -103,10 +103,6 @@ class Pass {
 
   ValueId known_floats(ValueId id) {
     return graph_.add_constant(graph_.fresh_name(graph_[id].name), kernels::as_float(*graph_[id].constant));
-  }
-
-  static Op cast(ValueId from, DataType to) {
-    return make_op("Cast", "", {from}, {}, {{"to", std::int64_t{static_cast<int>(to)}}});
   }
 
   ir::Graph& graph_;

@@ -182,18 +182,12 @@ void VectorOps::sigmoid(const Xmm& y, const Xmm& x, float scale) {
   code_.vdivps(y, p, power);
 }
 
-// Of NaN, NaN.
-void VectorOps::magnitude(const Xmm& y, const Xmm& x) {
-  code_.vmulps(y, x, constant(-1));
-  code_.vmaxps(y, y, x);
-}
-
-void VectorOps::choose(const Xmm& y, const Xmm& x, const Xmm& magnitude, float edge, const Xmm& small,
+void VectorOps::choose(const Xmm& y, const Xmm& x, const Xmm& size, float edge, const Xmm& small,
                        const Xmm& large) {
   const Xmm sign = spare(y, 4);
   code_.vandps(sign, x, constant(-0.0F));
   code_.vorps(large, large, sign);
-  blend_below(y, magnitude, edge, small, large, magnitude);
+  blend_below(y, size, edge, small, large, size);
 }
 
 // The result is a normal number, so that n goes into its exponent in one step.
@@ -205,16 +199,23 @@ void VectorOps::exp_in_range(const Xmm& power, const Xmm& x, const Xmm& n, const
   code_.vpaddd(power, power, n);
 }
 
+VectorOps::TwoSided VectorOps::near_zero(const Xmm& like, const Xmm& x, std::span<const float> c) {
+  const TwoSided in{.size = spare(like, 0),
+                    .t = spare(like, 1),
+                    .small = spare(like, 2),
+                    .large = spare(like, 3),
+                    .free = spare(like, 4),
+                    .power = spare(like, 5)};
+  // Of NaN, NaN.
+  code_.vmulps(in.size, x, constant(-1));
+  code_.vmaxps(in.size, in.size, x);
+  code_.vmulps(in.t, x, x);
+  polynomial(in.small, in.t, c);
+  return in;
+}
+
 void VectorOps::tanh(const Xmm& y, const Xmm& x) {
-  const Xmm size = spare(y, 0);
-  const Xmm t = spare(y, 1);
-  const Xmm small = spare(y, 2);
-  const Xmm large = spare(y, 3);
-  const Xmm free = spare(y, 4);
-  const Xmm power = spare(y, 5);
-  magnitude(size, x);
-  code_.vmulps(t, x, x);
-  polynomial(small, t, fast_math::kTanh);
+  const auto [size, t, small, large, free, power] = near_zero(y, x, fast_math::kTanh);
   code_.vmulps(small, t, small);
   code_.vfmadd213ps(small, x, x);
   lower(large, size, fast_math::kTanhIsOne, free);
@@ -229,15 +230,7 @@ void VectorOps::tanh(const Xmm& y, const Xmm& x) {
 }
 
 void VectorOps::erf(const Xmm& y, const Xmm& x) {
-  const Xmm size = spare(y, 0);
-  const Xmm t = spare(y, 1);
-  const Xmm small = spare(y, 2);
-  const Xmm large = spare(y, 3);
-  const Xmm free = spare(y, 4);
-  const Xmm power = spare(y, 5);
-  magnitude(size, x);
-  code_.vmulps(t, x, x);
-  polynomial(small, t, fast_math::kErf);
+  const auto [size, t, small, large, free, power] = near_zero(y, x, fast_math::kErf);
   code_.vfmadd213ps(small, x, x);
   lower(t, size, fast_math::kErfIsOne, free);
   polynomial(large, t, fast_math::kLogErfc);

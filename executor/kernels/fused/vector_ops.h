@@ -59,9 +59,14 @@ class VectorOps {
   void split_exp(const Xbyak::Xmm& r, const Xbyak::Xmm& n, const Xbyak::Xmm& mantissa,
                  const Xbyak::Xmm& spare);
   void sigmoid(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float scale);
-  /// Of both signs: the magnitude of x, and y = magnitude < edge ? small : large with the sign of x.
-  void magnitude(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
-  void choose(const Xbyak::Xmm& y, const Xbyak::Xmm& x, const Xbyak::Xmm& magnitude, float edge,
+  /// Of functions with f(-x) = -f(x): the size of x, the polynomial in t = x^2 that counts near zero, and
+  /// registers for what counts beyond.
+  struct TwoSided {
+    Xbyak::Xmm size, t, small, large, free, power;
+  };
+  TwoSided near_zero(const Xbyak::Xmm& like, const Xbyak::Xmm& x, std::span<const float> c);
+  /// y = size < edge ? small : large with the sign of x.
+  void choose(const Xbyak::Xmm& y, const Xbyak::Xmm& x, const Xbyak::Xmm& size, float edge,
               const Xbyak::Xmm& small, const Xbyak::Xmm& large);
   void tanh(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
   void erf(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
