@@ -67,18 +67,19 @@ bool may_be_of_bytes(const ir::Graph& graph, const Op& op) {
 
 }  // namespace
 
+bool is_narrow_float(ir::DataType type) {
+  return type == ir::DataType::Float16 || type == ir::DataType::Bfloat16;
+}
+
 bool is_of_narrow_floats(const ir::Graph& graph, const Op& op) {
-  constexpr ir::TypeSet kNarrow{ir::DataType::Float16, ir::DataType::Bfloat16};
-  const auto has = [&](ir::TypeSet types, ValueId id) {
+  const auto is_plain = [&](ValueId id) {
     const ir::Type& type = graph[id].type;
-    return type.is_static() && type.element_count() > 0 && types.contains(type.element);
+    return type.is_static() && type.element_count() > 0 &&
+           (type.element == ir::DataType::Float || is_narrow_float(type.element));
   };
-  const auto all = [&](const auto& values) {
-    return std::ranges::all_of(
-        values, [&](ValueId id) { return has(kNarrow | ir::TypeSet{ir::DataType::Float}, id); });
-  };
+  const auto all = [&](const auto& values) { return std::ranges::all_of(values, is_plain); };
   const auto any = [&](const auto& values) {
-    return std::ranges::any_of(values, [&](ValueId id) { return has(kNarrow, id); });
+    return std::ranges::any_of(values, [&](ValueId id) { return is_narrow_float(graph[id].type.element); });
   };
   return all(inputs_of(op)) && all(outputs_of(op)) && (any(inputs_of(op)) || any(outputs_of(op)));
 }
@@ -109,11 +110,11 @@ bool changes_each_number(const ir::Graph& graph, const Op& op) {
 }
 
 bool moves_by_constants(const ir::Graph& graph, const Op& op) {
-  constexpr ir::TypeSet kFloats{ir::DataType::Float, ir::DataType::Float16, ir::DataType::Bfloat16};
   if (!op.is("Split") && !op.is("Slice") && !op.is("Pad") && !op.is("Resize")) return false;
   const auto is_plane = [&](ValueId id) {
     const ir::Type& type = graph[id].type;
-    return kFloats.contains(type.element) && type.is_static() && type.rank() >= 3 && type.element_count() > 0;
+    return (type.element == ir::DataType::Float || is_narrow_float(type.element)) && type.is_static() &&
+           type.rank() >= 3 && type.element_count() > 0;
   };
   return is_plane(op.inputs[0]) && std::ranges::all_of(outputs_of(op), is_plane) &&
          std::all_of(op.inputs.begin() + 1, op.inputs.end(),

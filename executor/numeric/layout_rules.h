@@ -17,6 +17,8 @@ bool moves_by_constants(const ir::Graph& graph, const ir::Op& op);
 bool changes_each_number(const ir::Graph& graph, const ir::Op& op);
 /// A pool whose windows oneDNN has, too.
 bool is_pool(const ir::Op& op);
+/// Float16 or bfloat16.
+bool is_narrow_float(ir::DataType type);
 /// Every tensor that is there is static and of floats of some width, and one at least is narrower than float.
 bool is_of_narrow_floats(const ir::Graph& graph, const ir::Op& op);
 

@@ -53,10 +53,7 @@ class Pass {
     return true;
   }
 
-  bool is_narrow(ValueId id) const {
-    const DataType type = graph_[id].type.element;
-    return type == DataType::Float16 || type == DataType::Bfloat16;
-  }
+  bool is_narrow(ValueId id) const { return is_narrow_float(graph_[id].type.element); }
 
   bool widen_recurrence(const Op& op) {
     using In = ir::RecurrentInput;

@@ -104,7 +104,6 @@ bool has_pointers(const Graph& body, const IdMap<ValueId, bool>& in_pieces) {
 }
 
 std::size_t most_bytes(const Graph& body) {
-  constexpr std::size_t kLongestInstruction = 15;
   constexpr std::size_t kOthers = 64;
   const std::size_t operands = body.inputs.size() + body.outputs.size();
   std::size_t bytes = (8 * operands + kOthers) * kLongestInstruction;
@@ -233,7 +232,6 @@ class Emitter {
   }
 
   void store(std::size_t i, Lanes lanes) {
-    constexpr std::uint8_t kToNearestEven = 0;
     const ValueId id = body_.outputs[i];
     const Xmm y = of(id, lanes);
     auto to = code_.ptr[place(body_.inputs.size() + i, id)];

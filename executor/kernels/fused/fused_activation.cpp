@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "executor/kernels/tools/parallel.h"
 #include "ir/builder.h"
@@ -85,12 +88,19 @@ std::shared_ptr<const ChainCode> activation_code(const std::optional<Activation>
   const bool is_sigmoid = activation && activation->algorithm == dnnl::algorithm::eltwise_logistic;
   const bool is_swish = activation && activation->algorithm == dnnl::algorithm::eltwise_swish;
   if (!is_sigmoid && !is_swish) return nullptr;
+  // All products of a network have the same, which its instruction cache so keeps.
+  static std::mutex mutex;
+  static std::map<std::pair<dnnl::algorithm, float>, std::shared_ptr<const ChainCode>> made;
+  const std::lock_guard lock(mutex);
+  const auto [found, is_new] = made.try_emplace({activation->algorithm, activation->alpha});
+  if (!is_new) return found->second;
   ir::Graph graph;
   ir::Builder builder(graph);
   const ir::ValueId x = builder.input("x", ir::Type::tensor(DataType::Float, {1}));
   builder.output(is_sigmoid ? builder.op("Sigmoid", {x})
                             : builder.op("Swish", {x}, {{"alpha", activation->alpha}}));
-  return ChainCode::of(graph, ir::IdMap<ir::ValueId, bool>(std::ssize(graph.values), true));
+  found->second = ChainCode::of(graph, ir::IdMap<ir::ValueId, bool>(std::ssize(graph.values), true));
+  return found->second;
 }
 
 void apply(const ChainCode& code, std::span<float> numbers) {

@@ -53,13 +53,14 @@ PreparedKernel prepare_as_convolution(PrepareContext& context, const Product& pr
 // Of fewer, most of a strip would be filled up.
 bool has_enough_columns(const Product& product) { return product.n >= kStrip / 2; }
 
-// Rows that go over a strip once wait for memory alone. Many rows hide how long weights take that a
-// second-level cache does not keep; with those that it keeps, or columns that leave a part of a strip empty,
-// the library is as fast or faster (measured on a machine with AVX-512).
+// Rows that go over a strip once wait for memory alone.
 bool has_few_rows(const Product& product) {
   return has_enough_columns(product) && product.m <= kMostFloatRows;
 }
 
+// Many rows hide how long weights take that a second-level cache does not keep; with those that it keeps, or
+// columns that leave a part of a strip empty, the library is as fast or faster (measured on a machine with
+// AVX-512).
 bool pays_by_strips(const Product& product) {
   constexpr std::int64_t kLeastRows = 16;
   if (!has_enough_columns(product)) return false;

@@ -62,6 +62,7 @@ void StretchedChain::operator()(const RunContext& run) const {
                   [&](std::int64_t begin, std::int64_t end) { compute_rows(run, begin, end); });
 }
 
+// Whole rows: in parts of rows, as for_each_row walks, a network of many short ones takes 3 % longer.
 void StretchedChain::compute_rows(const RunContext& run, std::int64_t begin, std::int64_t end) const {
   std::vector<std::byte*> first;
   for (std::size_t i = 0; i < operands_.size(); ++i) {

@@ -19,41 +19,8 @@ using ir::DataType;
 using ir::TypedOp;
 using Xbyak::Xmm;
 
-constexpr std::size_t kLongestInstruction = 15;
 constexpr std::size_t kConstantBytes = 64;
 constexpr std::uint8_t kMantissaBits = 23;
-
-// What an op needs: registers beside its own, and instructions and constants, at most.
-struct Row {
-  std::string_view name;
-  int spare = 0;
-  std::size_t instructions = 1;
-  std::size_t constants = 0;
-};
-constexpr std::array<Row, 17> kRows{{
-    {.name = "Add"},
-    {.name = "Sub"},
-    {.name = "Mul"},
-    {.name = "Div"},
-    {.name = "Sqrt"},
-    {.name = "Cast"},
-    {.name = "Clip", .instructions = 2},
-    {.name = "Relu", .spare = 1, .instructions = 2, .constants = 1},
-    {.name = "LeakyRelu", .spare = 2, .instructions = 4, .constants = 2},
-    {.name = "PRelu", .spare = 2, .instructions = 3, .constants = 1},
-    {.name = "HardSigmoid", .spare = 2, .instructions = 6, .constants = 4},
-    {.name = "HardSwish", .spare = 2, .instructions = 7, .constants = 4},
-    {.name = "Sigmoid", .spare = 4, .instructions = 32, .constants = 14},
-    {.name = "Swish", .spare = 4, .instructions = 33, .constants = 14},
-    {.name = "Tanh", .spare = 6, .instructions = 48, .constants = 24},
-    {.name = "Erf", .spare = 6, .instructions = 56, .constants = 30},
-    {.name = "Gelu", .spare = 7, .instructions = 64, .constants = 34},
-}};
-
-const Row* row_of(const TypedOp& op) {
-  const auto* found = std::ranges::find_if(kRows, [&](const Row& row) { return op.op.is(row.name); });
-  return found == kRows.end() ? nullptr : found;
-}
 
 // The register that has half as many bytes.
 Xmm narrow(const Xmm& wide) {
@@ -61,6 +28,62 @@ Xmm narrow(const Xmm& wide) {
 }
 
 }  // namespace
+
+// An op: how it is written, the registers that it changes beside that of its result, and instructions and
+// constants, at most.
+struct VectorOps::Row {
+  std::string_view name;
+  void (*write)(VectorOps&, const OnRegisters&) = nullptr;
+  int spare = 0;
+  std::size_t instructions = 1;
+  std::size_t constants = 0;
+};
+
+const VectorOps::Row* VectorOps::row_of(const TypedOp& op) {
+  static constexpr std::array kRows{
+      Row{"Add", [](VectorOps& to, const OnRegisters& on) { to.code_.vaddps(on.y, on.a(), on.b()); }},
+      Row{"Sub", [](VectorOps& to, const OnRegisters& on) { to.code_.vsubps(on.y, on.a(), on.b()); }},
+      Row{"Mul", [](VectorOps& to, const OnRegisters& on) { to.code_.vmulps(on.y, on.a(), on.b()); }},
+      Row{"Div", [](VectorOps& to, const OnRegisters& on) { to.code_.vdivps(on.y, on.a(), on.b()); }},
+      Row{"Sqrt", [](VectorOps& to, const OnRegisters& on) { to.code_.vsqrtps(on.y, on.a()); }},
+      Row{"Cast", [](VectorOps& to, const OnRegisters& on) { to.code_.vmovaps(on.y, on.a()); }},
+      Row{"Clip", [](VectorOps& to, const OnRegisters& on) { to.clip(on); }, 0, 2},
+      Row{"Relu", [](VectorOps& to, const OnRegisters& on) { to.raise(on.y, on.a(), 0, to.spare(on.y, 0)); },
+          1, 2, 1},
+      Row{"LeakyRelu",
+          [](VectorOps& to, const OnRegisters& on) {
+            to.leaky_relu(on.y, on.a(), to.constant(on.op.get_float("alpha")));
+          },
+          2, 4, 2},
+      Row{"PRelu", [](VectorOps& to, const OnRegisters& on) { to.leaky_relu(on.y, on.a(), on.b()); }, 2, 3,
+          1},
+      Row{"HardSigmoid",
+          [](VectorOps& to, const OnRegisters& on) {
+            to.hard_sigmoid(on.y, on.a(), on.op.get_float("alpha"), on.op.get_float("beta"));
+          },
+          2, 6, 4},
+      Row{"HardSwish",
+          [](VectorOps& to, const OnRegisters& on) {
+            const Xmm factor = to.spare(on.y, 0);
+            to.hard_sigmoid(factor, on.a(), 1.0F / 6.0F, 0.5F);
+            to.code_.vmulps(on.y, on.a(), factor);
+          },
+          2, 7, 4},
+      Row{"Sigmoid", [](VectorOps& to, const OnRegisters& on) { to.sigmoid(on.y, on.a(), 1); }, 4, 32, 14},
+      Row{"Swish",
+          [](VectorOps& to, const OnRegisters& on) {
+            const Xmm factor = to.spare(on.y, 0);
+            to.sigmoid(factor, on.a(), on.op.get_float("alpha"));
+            to.code_.vmulps(on.y, on.a(), factor);
+          },
+          4, 33, 14},
+      Row{"Tanh", [](VectorOps& to, const OnRegisters& on) { to.tanh(on.y, on.a()); }, 6, 48, 24},
+      Row{"Erf", [](VectorOps& to, const OnRegisters& on) { to.erf(on.y, on.a()); }, 6, 56, 30},
+      Row{"Gelu", [](VectorOps& to, const OnRegisters& on) { to.gelu(on); }, 7, 64, 34},
+  };
+  const auto* found = std::ranges::find_if(kRows, [&](const Row& row) { return op.op.is(row.name); });
+  return found == kRows.end() ? nullptr : found;
+}
 
 bool VectorOps::has(const TypedOp& op) {
   const auto is_known = [](const ir::Type& type) {
@@ -83,34 +106,10 @@ std::size_t VectorOps::most_bytes(const TypedOp& op) {
 }
 
 void VectorOps::compute(const TypedOp& op, const Xmm& y, const std::vector<Xmm>& operands) {
-  const Xmm& a = operands.front();
-  const Xmm& b = operands.back();
-  if (op.op.is("Add")) return code_.vaddps(y, a, b);
-  if (op.op.is("Sub")) return code_.vsubps(y, a, b);
-  if (op.op.is("Mul")) return code_.vmulps(y, a, b);
-  if (op.op.is("Div")) return code_.vdivps(y, a, b);
-  if (op.op.is("Sqrt")) return code_.vsqrtps(y, a);
-  if (op.op.is("Cast")) return code_.vmovaps(y, a);
-  if (op.op.is("Clip")) return clip(op, y, operands);
-  if (op.op.is("Relu")) return raise(y, a, 0, spare(y, 0));
-  if (op.op.is("LeakyRelu")) return leaky_relu(y, a, constant(op.get_float("alpha")));
-  if (op.op.is("PRelu")) return leaky_relu(y, a, b);
-  if (op.op.is("HardSigmoid")) return hard_sigmoid(y, a, op.get_float("alpha"), op.get_float("beta"));
-  if (op.op.is("Sigmoid")) return sigmoid(y, a, 1);
-  if (op.op.is("Tanh")) return tanh(y, a);
-  if (op.op.is("Erf")) return erf(y, a);
-  if (op.op.is("Gelu")) return gelu(op, y, a);
-  const Xmm factor = spare(y, 0);
-  if (op.op.is("HardSwish")) {
-    hard_sigmoid(factor, a, 1.0F / 6.0F, 0.5F);
-  } else {
-    sigmoid(factor, a, op.get_float("alpha"));
-  }
-  code_.vmulps(y, a, factor);
+  row_of(op)->write(*this, {op, y, operands});
 }
 
 void VectorOps::round_to_half(const Xmm& y) {
-  constexpr std::uint8_t kToNearestEven = 0;
   code_.vcvtps2ph(narrow(y), y, kToNearestEven);
   code_.vcvtph2ps(y, narrow(y));
 }
@@ -241,11 +240,13 @@ void VectorOps::erf(const Xmm& y, const Xmm& x) {
   choose(y, x, size, fast_math::kErfEdge, small, large);
 }
 
-void VectorOps::gelu(const TypedOp& op, const Xmm& y, const Xmm& x) {
+void VectorOps::gelu(const OnRegisters& on) {
+  const Xmm& y = on.y;
+  const Xmm& x = on.a();
   constexpr float kRootOfHalf = 0.707106781186547524400844362104849039F;
   constexpr float kRootOfTwoOverPi = 0.797884560802865355879892119868763737F;
   const Xmm inner = spare(y, 6);
-  if (op.get_string("approximate") == "tanh") {
+  if (on.op.get_string("approximate") == "tanh") {
     code_.vmulps(inner, x, constant(0.044715F));
     code_.vmulps(inner, inner, x);
     code_.vfmadd213ps(inner, x, x);
@@ -287,14 +288,13 @@ void VectorOps::blend_below(const Xmm& y, const Xmm& x, float edge, const Xmm& b
   code_.vblendvps(y, others, below, mask);
 }
 
-void VectorOps::clip(const TypedOp& op, const Xmm& y, const std::vector<Xmm>& operands) {
-  const auto has_bound = [&](std::size_t i) { return i < op.op.inputs.size() && op.op.inputs[i].valid(); };
-  const bool has_low = has_bound(1);
-  const bool has_high = has_bound(2);
-  if (has_low) code_.vmaxps(y, operands[1], operands[0]);
-  const Xmm& raised = has_low ? y : operands[0];
-  if (has_high) return code_.vminps(y, operands[2], raised);
-  if (!has_low) code_.vmovaps(y, raised);
+void VectorOps::clip(const OnRegisters& on) {
+  const bool has_low = on.op.has_input(1);
+  const bool has_high = on.op.has_input(2);
+  if (has_low) code_.vmaxps(on.y, on.operands[1], on.a());
+  const Xmm& raised = has_low ? on.y : on.a();
+  if (has_high) return code_.vminps(on.y, on.operands[2], raised);
+  if (!has_low) code_.vmovaps(on.y, raised);
 }
 
 }  // namespace podium::kernels

@@ -22,6 +22,11 @@ inline constexpr bool kHasAvx512 = true;
 inline constexpr bool kHasAvx512 = false;
 #endif
 
+/// Of one instruction, in bytes.
+inline constexpr std::size_t kLongestInstruction = 15;
+/// How vcvtps2ph rounds.
+inline constexpr std::uint8_t kToNearestEven = 0;
+
 /// Writes ops into `code`. The bits are those of the ops' own kernels, which go through the same steps
 /// (fast_math.h); a result of halves is the float of the same value. A register of halves has their floats,
 /// too.
@@ -46,6 +51,17 @@ class VectorOps {
   void write_constants();
 
  private:
+  struct Row;
+  struct OnRegisters {
+    const ir::TypedOp& op;
+    const Xbyak::Xmm& y;
+    const std::vector<Xbyak::Xmm>& operands;
+    const Xbyak::Xmm& a() const { return operands.front(); }
+    const Xbyak::Xmm& b() const { return operands.back(); }
+  };
+  /// nullptr: there is none.
+  static const Row* row_of(const ir::TypedOp& op);
+
   Xbyak::Xmm spare(const Xbyak::Xmm& like, int i) const { return {like.getKind(), last_spare_ - i}; }
   /// A vector with the number in each place.
   Xbyak::Address constant(float number);
@@ -70,7 +86,7 @@ class VectorOps {
               const Xbyak::Xmm& small, const Xbyak::Xmm& large);
   void tanh(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
   void erf(const Xbyak::Xmm& y, const Xbyak::Xmm& x);
-  void gelu(const ir::TypedOp& op, const Xbyak::Xmm& y, const Xbyak::Xmm& x);
+  void gelu(const OnRegisters& on);
   void hard_sigmoid(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float alpha, float beta);
   /// power = e^x, a normal number; changes the others.
   void exp_in_range(const Xbyak::Xmm& power, const Xbyak::Xmm& x, const Xbyak::Xmm& n,
@@ -79,7 +95,7 @@ class VectorOps {
   void blend_below(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float edge, const Xbyak::Xmm& below,
                    const Xbyak::Xmm& others, const Xbyak::Xmm& mask);
   void leaky_relu(const Xbyak::Xmm& y, const Xbyak::Xmm& x, const Xbyak::Operand& slope);
-  void clip(const ir::TypedOp& op, const Xbyak::Xmm& y, const std::vector<Xbyak::Xmm>& operands);
+  void clip(const OnRegisters& on);
 
   Xbyak::CodeGenerator& code_;
   int last_spare_ = 0;

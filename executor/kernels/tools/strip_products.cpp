@@ -73,10 +73,10 @@ WordLanes codes_of(const std::uint8_t* row, std::int64_t part) {
   return is_high ? (words >> 4) & 15 : words & 15;
 }
 
-FloatLanes floats_at(const std::uint8_t* from) {
-  FloatLanes floats;
-  std::memcpy(&floats, from, sizeof floats);
-  return floats;
+FloatLanes lanes_at(const void* from) {
+  FloatLanes lanes;
+  std::memcpy(&lanes, from, sizeof lanes);
+  return lanes;
 }
 
 FloatLanes floats_of_halves(const std::uint8_t* from) {
@@ -110,14 +110,12 @@ template <StripNumbers kNumbers, bool kHasZeros>
 FloatLanes widened(const std::uint8_t* row, const float* zero, std::int64_t part) {
   if constexpr (are_floats(kNumbers)) {
     const std::uint8_t* from = row + part * kLanes * bits_of(kNumbers) / 8;
-    if constexpr (kNumbers == StripNumbers::Floats) return floats_at(from);
+    if constexpr (kNumbers == StripNumbers::Floats) return lanes_at(from);
     return kNumbers == StripNumbers::Halves ? floats_of_halves(from) : floats_of_bfloats(from);
   }
   FloatLanes wide = __builtin_convertvector(codes_of<kNumbers>(row, part), FloatLanes);
   if constexpr (kHasZeros) {
-    FloatLanes taken_off;
-    std::memcpy(&taken_off, zero + part * kLanes, sizeof taken_off);
-    wide -= taken_off;
+    wide -= lanes_at(zero + part * kLanes);
   }
   return wide;
 }
@@ -222,12 +220,6 @@ class Ending {
   }
 
  private:
-  static FloatLanes lanes_at(const float* from) {
-    FloatLanes lanes;
-    std::memcpy(&lanes, from, sizeof lanes);
-    return lanes;
-  }
-
   void store_lanes(FloatLanes sum, std::int64_t at, std::int64_t column, std::int64_t lane) const {
     if (of_.bias != nullptr) sum += lanes_at(of_.bias + column + lane);
     if (of_.addend != nullptr) sum += lanes_at(of_.addend + at + lane);
@@ -293,9 +285,7 @@ template <StripNumbers kNumbers, int kStrips, int kRows>
     }
     for (int s = 0; s < kStrips; ++s) {
       for (std::int64_t part = 0; part < kParts; ++part) {
-        FloatLanes scales;
-        std::memcpy(&scales, w.scales.data<float>() + at + s * scales_of_strip + part * kLanes,
-                    sizeof scales);
+        const FloatLanes scales = lanes_at(w.scales.data<float>() + at + s * scales_of_strip + part * kLanes);
         const std::int64_t i = s * kParts + part;
         for (int r = 0; r < kRows; ++r) tile[r][i] += scales * sums[r][i];
       }
