@@ -1,9 +1,11 @@
 // `podium profile`: what each op costs. The strategy is lowered and clocked as an estimate, whose Program
 // keeps the graphs of its blocks; the kernels of each block cost what the clock takes for them, as often as
 // the block runs. Where data decide sizes, a run tells them, and what it was is clocked. With --real the
-// model is run as well, and the engine's ops are timed.
+// model is run as well, several times, and the engine's ops are timed.
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
@@ -75,28 +77,41 @@ report::Profile profile_of(const Options& options, const Session& session, const
           .real = std::move(real)};
 }
 
-// Times of the engine's ops, from the threads that run them.
+// Times of the engine's ops, from the threads that run them. Of several runs an op's median counts: whoever
+// else works on this machine makes now this op longer and now that.
 class RealTimes {
  public:
   void note(const ir::Graph& graph, const ir::Op& op, double seconds) {
     const std::lock_guard lock(mutex_);
-    report::RealOp& real = ops_[{std::string(annotate::name_of(graph, op)), std::string(op.spec->name)}];
-    ++real.runs;
-    real.seconds += seconds;
+    Times& times = ops_[{std::string(annotate::name_of(graph, op)), std::string(op.spec->name)}];
+    ++times.count;
+    times.of_runs.resize(runs_);
+    times.of_runs.back() += seconds;
   }
-  void clear() { ops_.clear(); }
+  void start_run() { ++runs_; }
+  void clear() {
+    ops_.clear();
+    runs_ = 0;
+  }
   std::vector<report::RealOp> take() {
     std::vector<report::RealOp> all;
-    for (auto& [key, op] : ops_) {
-      std::tie(op.name, op.type) = key;
-      all.push_back(op);
+    for (auto& [key, times] : ops_) {
+      times.of_runs.resize(runs_);
+      const auto median = times.of_runs.begin() + static_cast<std::ptrdiff_t>(runs_ / 2);
+      std::nth_element(times.of_runs.begin(), median, times.of_runs.end());
+      all.push_back({.name = key.first, .type = key.second, .runs = times.count / runs_, .seconds = *median});
     }
     return all;
   }
 
  private:
+  struct Times {
+    std::int64_t count = 0;
+    std::vector<double> of_runs = {};  // seconds of all of a run
+  };
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, report::RealOp> ops_;
+  std::int64_t runs_ = 0;
+  std::map<std::pair<std::string, std::string>, Times> ops_;
 };
 
 // Without a word of its own: what there is to note, the estimate has said.
@@ -117,11 +132,18 @@ SessionOptions timed_session(const Options& options, RealTimes& times) {
 
 // The first run finds its memory.
 template <class Session>
-std::vector<report::RealOp> time_second_run(Session& session, const std::vector<ir::Datum>& inputs,
+std::vector<report::RealOp> time_later_runs(Session& session, const std::vector<ir::Datum>& inputs,
                                             RealTimes& times) {
+  constexpr int kMostRuns = 25;
+  constexpr std::chrono::seconds kEnough(2);
+  times.start_run();
   session.run(inputs);
   times.clear();
-  session.run(inputs);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kMostRuns && std::chrono::steady_clock::now() - start < kEnough; ++i) {
+    times.start_run();
+    session.run(inputs);
+  }
   return times.take();
 }
 
@@ -133,7 +155,7 @@ std::vector<report::RealOp> run_for_real(const Options& given, const importer::M
   RealTimes times;
   InferenceSession session(model, timed_session(options, times));
   if (!session.can_run()) throw Error("does not fit the device: nothing can be run (--real)");
-  return time_second_run(session, gather(session, inputs, options), times);
+  return time_later_runs(session, gather(session, inputs, options), times);
 }
 
 // Those of files, over and over, and drawn ones.
@@ -153,7 +175,7 @@ std::vector<report::RealOp> train_for_real(const Options& given, const TrainingJ
   RealTimes times;
   TrainingSession session(job.model, training_options(job, timed_session(options, times)));
   if (!session.can_run()) throw Error("does not fit the device: nothing can be trained (--real)");
-  return time_second_run(session, inputs_of_step(job, session, options), times);
+  return time_later_runs(session, inputs_of_step(job, session, options), times);
 }
 
 // Sizes that data decide are those of a run.

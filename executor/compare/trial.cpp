@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "annotate/rules.h"
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/report/model_summary.h"
 #include "executor/session/host_arrays.h"
@@ -155,8 +156,7 @@ std::vector<report::ComparedStrategy> attempt_all(
   const int most = setting.threads > 0 ? setting.threads : kernels::machine_threads();
   const int threads = setting.estimate ? most : 1;
   const std::vector<std::size_t> order = threads > 1 ? longest_first(candidates) : as_they_are(candidates);
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (std::ptrdiff_t i = 0; i < std::ssize(order); ++i) try_one(order[i]);
+  kernels::for_each_on(threads, std::ssize(order), [&](std::int64_t i) { try_one(order[i]); });
   if (failure) std::rethrow_exception(failure);
   return compared;
 }

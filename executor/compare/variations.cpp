@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "executor/compare/strategy_sizes.h"
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/session/read_options.h"
 
@@ -180,8 +181,7 @@ std::vector<sim::Timeline> clock_on(const std::vector<BetterDevice>& devices, in
   std::vector<std::optional<sim::Timeline>> found(devices.size());
   std::vector<std::exception_ptr> failures(devices.size());
   const int most = threads > 0 ? threads : kernels::machine_threads();
-#pragma omp parallel for schedule(dynamic) num_threads(most)
-  for (std::ptrdiff_t i = 0; i < std::ssize(devices); ++i) {
+  kernels::for_each_on(most, std::ssize(devices), [&](std::int64_t i) {
     try {
       found[i] = clock(devices[i].device);
     } catch (const Error&) {
@@ -189,7 +189,7 @@ std::vector<sim::Timeline> clock_on(const std::vector<BetterDevice>& devices, in
     } catch (...) {
       failures[i] = std::current_exception();
     }
-  }
+  });
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

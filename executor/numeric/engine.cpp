@@ -19,6 +19,7 @@
 #include <tuple>
 
 #include "executor/kernels/tools/moment.h"
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/numeric/collectives.h"
 #include "executor/numeric/host_streams.h"
@@ -296,8 +297,7 @@ void Engine::State::run_computes(Section& section, const Wave& wave, int iterati
     std::exception_ptr thrown = {};
   };
   std::vector<Failure> failures(wave.lanes.size());
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (std::ptrdiff_t i = 0; i < std::ssize(wave.lanes); ++i) {
+  kernels::for_each_on(threads, std::ssize(wave.lanes), [&](std::int64_t i) {
     Failure& failure = failures[i];
     try {
       for (std::size_t node : wave.lanes[i]) {
@@ -307,7 +307,7 @@ void Engine::State::run_computes(Section& section, const Wave& wave, int iterati
     } catch (...) {
       failure.thrown = std::current_exception();
     }
-  }
+  });
   std::erase_if(failures, [](const Failure& one) { return !one.thrown; });
   if (!failures.empty())
     std::rethrow_exception(std::ranges::min_element(failures, {}, &Failure::node)->thrown);

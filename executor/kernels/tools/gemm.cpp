@@ -303,8 +303,12 @@ void for_each_product(std::int64_t count, double flop, const std::function<void(
   constexpr double kFlopWorthAllThreads = 5e7;
   const bool side_by_side =
       count > 1 && flop < kFlopWorthAllThreads && flop * static_cast<double>(count) > kFlopWorthAThread;
+  if (!side_by_side) {  // without a team, as for_each_on
+    for (std::int64_t i = 0; i < count; ++i) one(i);
+    return;
+  }
   FirstException thrown;
-#pragma omp parallel for if (side_by_side) schedule(static)
+#pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < count; ++i) thrown.guard([&] { one(i); });
   thrown.rethrow();
 }

@@ -54,4 +54,17 @@ void parallel_ranges(std::int64_t count, std::int64_t cost, const Body& body) {
   thrown.rethrow();
 }
 
+/// Calls `one(i)` for each i of [0, count) on so many threads, which take the next as they are ready. `one`
+/// throws nothing. On one thread there is no team: OpenMP counts that of one as a level, too, and starts the
+/// threads of those within anew for each of them, which takes longer than most ops.
+template <class One>
+void for_each_on(int threads, std::int64_t count, const One& one) {
+  if (threads == 1) {
+    for (std::int64_t i = 0; i < count; ++i) one(i);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (std::int64_t i = 0; i < count; ++i) one(i);
+}
+
 }  // namespace podium::kernels
