@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <unordered_map>
 
 #include "executor/kernels/fused/fused.h"
@@ -19,6 +20,7 @@
 #include "executor/numeric/hand_on.h"
 #include "executor/numeric/optimize_block.h"
 #include "executor/numeric/output_memory.h"
+#include "executor/numeric/thread_trial.h"
 #include "ir/bodies.h"
 #include "ir/interruption.h"
 #include "ir/machine_memory.h"
@@ -43,6 +45,7 @@ struct Task {
   const KernelSpec* kernel = nullptr;
   PreparedKernel run = {};
   bool is_static = false;
+  bool may_pay_alone = false;
   std::vector<const Datum*> inputs = {};
   std::vector<Datum*> outputs = {};
   std::vector<Type> prepared_for = {};  // a dynamic task's input types at its last preparation
@@ -77,6 +80,16 @@ int threads_to_prepare_for(const ir::TypedOp& typed) {
   const ir::Work work = ir::work_of(typed);
   const bool is_small = work.bytes > 0 && work.bytes < kManyBytes && work.flop < kManyOperations;
   return is_small ? 1 : kernels::machine_threads();
+}
+
+// One that threads may share, and that is over before it has paid for waking them, or not. Less is one
+// thread's in any case, and more pays for all.
+bool may_pay_alone(const ir::TypedOp& typed) {
+  constexpr double kLeast = 3e4;  // operations and bytes
+  constexpr double kManyOperations = 2e7;
+  constexpr double kManyBytes = 4e6;
+  const ir::Work work = ir::work_of(typed);
+  return work.flop + work.bytes > kLeast && work.flop < kManyOperations && work.bytes < kManyBytes;
 }
 
 // A value and where it lies in the arena.
@@ -137,6 +150,7 @@ struct PreparedBlock::State {
   std::vector<InArena> in_arena;
   const std::byte* placed_in = nullptr;          // the arena that the values in it point into now
   std::vector<std::vector<ValueId>> dies_after;  // per task: dynamic values to free
+  std::optional<ThreadTrial> trial;              // where an op may pay by one thread
 
   State(Graph of, std::shared_ptr<WorkingMemory> memory)
       : graph(std::move(of)), data(std::ssize(graph.values)), working(std::move(memory)) {}
@@ -188,6 +202,17 @@ struct PreparedBlock::State {
   void find_deaths();
   void run_dynamic(Task& task);
 
+  void run(Task& task, ThreadTrial::Way way) {
+    const bool is_alone = task.may_pay_alone && way == ThreadTrial::Way::Alone;
+    const kernels::ThreadLimit limit(is_alone ? 1 : 0);
+    if (task.is_static) {
+      task.run({task.inputs, task.outputs, working->scratch()});
+    } else {
+      run_dynamic(task);
+    }
+  }
+  void run_tasks(ThreadTrial::Way way);
+
   // Runs and tells who wants to know how long it took.
   template <class Run>
   void timed(const Task& task, const Run& run) {
@@ -224,7 +249,9 @@ void PreparedBlock::State::make_tasks() {
     if (task.is_static || runs_bodies) {
       at_op(graph, op, [&] {
         if (!op.spec->view) check_fits_machine(graph, op);
-        prepare(task, ir::TypedOp(graph, op));
+        ir::TypedOp typed(graph, op);
+        task.may_pay_alone = task.is_static && may_pay_alone(typed);
+        prepare(task, std::move(typed));
         release_copied(op, readers);
       });
     }
@@ -361,6 +388,7 @@ PreparedBlock::PreparedBlock(Graph graph, const PrepareOptions& options, const L
     if (state.graph.is_constant(id)) state.data[id] = *state.graph[id].constant;
   }
   state.make_tasks();
+  if (std::ranges::any_of(state.tasks, &Task::may_pay_alone)) state.trial.emplace();
   state.find_inputs_and_outputs();
   state.plan(rewritten);
   state.find_deaths();
@@ -371,6 +399,15 @@ PreparedBlock::PreparedBlock(PreparedBlock&&) noexcept = default;
 PreparedBlock& PreparedBlock::operator=(PreparedBlock&&) noexcept = default;
 
 ArenaBytes PreparedBlock::arena() const { return state_->arena_bytes; }
+
+void PreparedBlock::State::run_tasks(ThreadTrial::Way way) {
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    Task& task = tasks[t];
+    ir::look_for_interruption();
+    at_op(graph, *task.op, [&] { timed(task, [&] { run(task, way); }); });
+    for (ValueId dead : dies_after[t]) data[dead] = Datum();
+  }
+}
 
 std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> inputs) {
   State& state = *state_;
@@ -386,19 +423,13 @@ std::span<const Datum* const> PreparedBlock::run(std::span<const Datum* const> i
   }
   for (OutputMemory& memory : state.output_memories)
     memory.renew(state.pool, memory.input ? inputs[*memory.input] : nullptr);
-  for (std::size_t t = 0; t < state.tasks.size(); ++t) {
-    Task& task = state.tasks[t];
-    ir::look_for_interruption();
-    const auto run = [&] {
-      if (task.is_static) {
-        task.run({task.inputs, task.outputs, state.working->scratch()});
-      } else {
-        state.run_dynamic(task);
-      }
-    };
-    at_op(state.graph, *task.op, [&] { state.timed(task, run); });
-    for (ValueId dead : state.dies_after[t]) state.data[dead] = Datum();
+  if (!state.trial || !kernels::may_use_threads()) {
+    state.run_tasks(ThreadTrial::Way::All);
+    return state.outputs;
   }
+  const auto start = std::chrono::steady_clock::now();
+  state.run_tasks(state.trial->next());
+  state.trial->note(std::chrono::steady_clock::now() - start);
   return state.outputs;
 }
 

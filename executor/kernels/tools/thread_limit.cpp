@@ -9,6 +9,10 @@ int machine_threads() {
   return threads;
 }
 
+bool may_use_threads() {
+  return omp_get_max_threads() > 1 && omp_get_max_active_levels() > omp_get_active_level();
+}
+
 ThreadLimit::ThreadLimit(int threads) {
   if (threads <= 0) return;
   before_ = omp_get_max_threads();

@@ -8,6 +8,10 @@ namespace podium::kernels {
 /// depend on it.
 int machine_threads();
 
+/// Whether kernels that the current thread calls have more than itself: not in a team of threads, nor where
+/// the run has one.
+bool may_use_threads();
+
 /// Limits the threads to `threads` while it lives (0: no change). Other threads of the process keep their
 /// limits. A primitive of oneDNN, which remembers the number of threads it was made for, obeys a limit of
 /// one.
