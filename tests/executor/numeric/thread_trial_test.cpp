@@ -1,0 +1,60 @@
+#include "executor/numeric/thread_trial.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+namespace podium::numeric {
+namespace {
+
+using Way = ThreadTrial::Way;
+using ThreadSeconds = ThreadTrial::Seconds;
+
+// The ways of so many runs, which take as long as `taken` says; A: all threads, 1: alone.
+template <class Taken>
+std::string ways_of(ThreadTrial& trial, int runs, const Taken& taken) {
+  std::string ways;
+  for (int i = 0; i < runs; ++i) {
+    const Way way = trial.next();
+    ways += way == Way::All ? 'A' : '1';
+    trial.note(ThreadSeconds(taken(way, i)));
+  }
+  return ways;
+}
+
+double faster_alone(Way way, int /*run*/) { return way == Way::All ? 3 : 2; }
+double faster_by_all(Way way, int /*run*/) { return way == Way::All ? 2 : 3; }
+
+TEST(ThreadTrial, TriesBothWaysAndTakesTheFasterOne) {
+  ThreadTrial alone;
+  EXPECT_EQ(ways_of(alone, 20, faster_alone), "AAAA1111111111111111");
+  ThreadTrial all;
+  EXPECT_EQ(ways_of(all, 20, faster_by_all), "AAAA1111AAAAAAAAAAAA");
+}
+
+TEST(ThreadTrial, TriesTheOtherWayAgainLater) {
+  ThreadTrial trial;
+  ways_of(trial, 8, faster_by_all);
+  EXPECT_EQ(ways_of(trial, 208, faster_by_all), std::string(200, 'A') + "1111" + std::string(4, 'A'));
+}
+
+TEST(ThreadTrial, ChangesWhenTheOtherWayHasBecomeFaster) {
+  ThreadTrial trial;
+  ways_of(trial, 8, faster_by_all);
+  EXPECT_EQ(ways_of(trial, 208, faster_alone), std::string(200, 'A') + std::string(8, '1'));
+}
+
+TEST(ThreadTrial, TheFirstRunOfAWayDoesNotCount) {
+  ThreadTrial trial;
+  const auto cold = [](Way way, int run) { return run == 0 ? 100.0 : faster_by_all(way, run); };
+  EXPECT_EQ(ways_of(trial, 12, cold), "AAAA1111AAAA");
+}
+
+TEST(ThreadTrial, OneSlowRunDoesNotCount) {
+  ThreadTrial trial;
+  const auto held_up = [](Way way, int run) { return run == 2 ? 100.0 : faster_by_all(way, run); };
+  EXPECT_EQ(ways_of(trial, 12, held_up), "AAAA1111AAAA");
+}
+
+}  // namespace
+}  // namespace podium::numeric
