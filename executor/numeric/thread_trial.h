@@ -10,8 +10,8 @@ namespace podium::numeric {
 /// Whether the ops of a block that are neither small nor large are faster by one thread each or by all that
 /// the run has. Threads that have waited for some twenty microseconds are asleep (patient_threads.h), and
 /// waking them takes longer than many an op; where such ops follow each other they stay awake. So it depends
-/// on all of a block and on who else works on the machine, and is tried: a few runs in a row each way, then
-/// many of the faster one, then a few of the other again. Results are the same bits either way.
+/// on all of a block and on who else works on the machine, and is tried: a few runs in a row each way, twice,
+/// then many of the faster one, then a few of the other again. Results are the same bits either way.
 class ThreadTrial {
  public:
   enum class Way : std::uint8_t { All, Alone };
@@ -24,29 +24,29 @@ class ThreadTrial {
   /// as that has left them.
   void note(Seconds taken) {
     Seconds& least = way_ == Way::All ? all_ : alone_;
-    if (run_ == 1) least = taken;
-    if (run_ > 1) least = std::min(least, taken);
-    if (++run_ < (is_tried_ ? kFew : kMany)) return;
+    if (run_ == 1 && stretch_ >= kFirst) least = taken;
+    if (run_ > 0) least = std::min(least, taken);
+    if (++run_ < (is_tried() ? kFew : kMany)) return;
     run_ = 0;
-    const Way other = way_ == Way::All ? Way::Alone : Way::All;
-    const bool is_first = alone_ == Seconds::zero();
-    is_tried_ = is_first || !is_tried_;
-    if (is_tried_) {
-      way_ = other;
-    } else {
-      way_ = alone_ < all_ ? Way::Alone : Way::All;
-    }
+    ++stretch_;
+    way_ = is_tried() ? other() : faster();
   }
 
  private:
   static constexpr std::uint32_t kFew = 4;
   static constexpr std::uint32_t kMany = 200;
+  static constexpr std::uint32_t kFirst = 4;  // stretches, each way in turn
+  static constexpr double kLess = 0.95;       // what pays: the rest may be chance
+
+  bool is_tried() const { return stretch_ < kFirst || stretch_ % 2 != 0; }
+  Way other() const { return way_ == Way::All ? Way::Alone : Way::All; }
+  Way faster() const { return alone_ < kLess * all_ ? Way::Alone : Way::All; }
 
   Way way_ = Way::All;
-  bool is_tried_ = true;   // for a few runs, else taken for many
-  std::uint32_t run_ = 0;  // of these
-  Seconds all_{};          // the least of its last stretch
-  Seconds alone_{};
+  std::uint32_t stretch_ = 0;
+  std::uint32_t run_ = 0;         // of the stretch
+  Seconds all_ = Seconds::max();  // the least: of the first stretches, then of the last one
+  Seconds alone_ = Seconds::max();
 };
 
 }  // namespace podium::numeric

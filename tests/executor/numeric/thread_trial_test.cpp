@@ -25,35 +25,43 @@ std::string ways_of(ThreadTrial& trial, int runs, const Taken& taken) {
 double faster_alone(Way way, int /*run*/) { return way == Way::All ? 3 : 2; }
 double faster_by_all(Way way, int /*run*/) { return way == Way::All ? 2 : 3; }
 
+const std::string kFirstRuns = "AAAA1111AAAA1111";
+
 TEST(ThreadTrial, TriesBothWaysAndTakesTheFasterOne) {
   ThreadTrial alone;
-  EXPECT_EQ(ways_of(alone, 20, faster_alone), "AAAA1111111111111111");
+  EXPECT_EQ(ways_of(alone, 20, faster_alone), kFirstRuns + "1111");
   ThreadTrial all;
-  EXPECT_EQ(ways_of(all, 20, faster_by_all), "AAAA1111AAAAAAAAAAAA");
+  EXPECT_EQ(ways_of(all, 20, faster_by_all), kFirstRuns + "AAAA");
+}
+
+TEST(ThreadTrial, TakesAllWhereThatIsAboutAsFast) {
+  ThreadTrial trial;
+  const auto alike = [](Way way, int /*run*/) { return way == Way::All ? 2 : 1.98; };
+  EXPECT_EQ(ways_of(trial, 20, alike), kFirstRuns + "AAAA");
 }
 
 TEST(ThreadTrial, TriesTheOtherWayAgainLater) {
   ThreadTrial trial;
-  ways_of(trial, 8, faster_by_all);
+  ways_of(trial, 16, faster_by_all);
   EXPECT_EQ(ways_of(trial, 208, faster_by_all), std::string(200, 'A') + "1111" + std::string(4, 'A'));
 }
 
 TEST(ThreadTrial, ChangesWhenTheOtherWayHasBecomeFaster) {
   ThreadTrial trial;
-  ways_of(trial, 8, faster_by_all);
+  ways_of(trial, 16, faster_by_all);
   EXPECT_EQ(ways_of(trial, 208, faster_alone), std::string(200, 'A') + std::string(8, '1'));
 }
 
 TEST(ThreadTrial, TheFirstRunOfAWayDoesNotCount) {
   ThreadTrial trial;
-  const auto cold = [](Way way, int run) { return run == 0 ? 100.0 : faster_by_all(way, run); };
-  EXPECT_EQ(ways_of(trial, 12, cold), "AAAA1111AAAA");
+  const auto lucky = [](Way way, int run) { return run == 4 || run == 12 ? 1 : faster_by_all(way, run); };
+  EXPECT_EQ(ways_of(trial, 20, lucky), kFirstRuns + "AAAA");
 }
 
-TEST(ThreadTrial, OneSlowRunDoesNotCount) {
+TEST(ThreadTrial, SlowRunsOfAStretchDoNotCount) {
   ThreadTrial trial;
-  const auto held_up = [](Way way, int run) { return run == 2 ? 100.0 : faster_by_all(way, run); };
-  EXPECT_EQ(ways_of(trial, 12, held_up), "AAAA1111AAAA");
+  const auto held_up = [](Way way, int run) { return run < 4 ? 100 : faster_by_all(way, run); };
+  EXPECT_EQ(ways_of(trial, 20, held_up), kFirstRuns + "AAAA");
 }
 
 }  // namespace
