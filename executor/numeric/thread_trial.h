@@ -10,8 +10,9 @@ namespace podium::numeric {
 /// Whether the ops of a block that are neither small nor large are faster by one thread each or by all that
 /// the run has. Threads that have waited for some twenty microseconds are asleep (patient_threads.h), and
 /// waking them takes longer than many an op; where such ops follow each other they stay awake. So it depends
-/// on all of a block and on who else works on the machine, and is tried: a few runs in a row each way, twice,
-/// then many of the faster one, then a few of the other again. Results are the same bits either way.
+/// on all of a block and on who else works on the machine, and is tried: after some runs with all threads a
+/// few of the other way, then many of the faster one, then a few of the other again. Results are the same
+/// bits either way.
 class ThreadTrial {
  public:
   enum class Way : std::uint8_t { All, Alone };
@@ -24,29 +25,31 @@ class ThreadTrial {
   /// as that has left them.
   void note(Seconds taken) {
     Seconds& least = way_ == Way::All ? all_ : alone_;
-    if (run_ == 1 && stretch_ >= kFirst) least = taken;
-    if (run_ > 0) least = std::min(least, taken);
-    if (++run_ < (is_tried() ? kFew : kMany)) return;
+    if (run_ == 1) least = taken;
+    if (run_ > 1) least = std::min(least, taken);
+    if (++run_ < runs_of_stretch()) return;
     run_ = 0;
-    ++stretch_;
-    way_ = is_tried() ? other() : faster();
+    way_ = is_tried_ ? faster() : other();
+    is_tried_ = !is_tried_;
+    is_first_ = false;
   }
 
  private:
-  static constexpr std::uint32_t kFew = 4;
+  static constexpr std::uint32_t kFirst = 32;  // runs that whoever measures a few of them gets
   static constexpr std::uint32_t kMany = 200;
-  static constexpr std::uint32_t kFirst = 4;  // stretches, each way in turn
-  static constexpr double kLess = 0.95;       // what pays: the rest may be chance
+  static constexpr std::uint32_t kFew = 4;
+  static constexpr double kLess = 0.95;  // what pays: the rest may be chance
 
-  bool is_tried() const { return stretch_ < kFirst || stretch_ % 2 != 0; }
+  std::uint32_t runs_of_stretch() const { return is_tried_ ? kFew : is_first_ ? kFirst : kMany; }
   Way other() const { return way_ == Way::All ? Way::Alone : Way::All; }
   Way faster() const { return alone_ < kLess * all_ ? Way::Alone : Way::All; }
 
   Way way_ = Way::All;
-  std::uint32_t stretch_ = 0;
-  std::uint32_t run_ = 0;         // of the stretch
-  Seconds all_ = Seconds::max();  // the least: of the first stretches, then of the last one
-  Seconds alone_ = Seconds::max();
+  bool is_first_ = true;
+  bool is_tried_ = false;
+  std::uint32_t run_ = 0;  // of the stretch
+  Seconds all_{};          // the least of its last stretch
+  Seconds alone_{};
 };
 
 }  // namespace podium::numeric
