@@ -4,7 +4,6 @@
 // model is run as well, several times, and the engine's ops are timed.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -97,9 +96,10 @@ class RealTimes {
     std::vector<report::RealOp> all;
     for (auto& [key, times] : ops_) {
       times.of_runs.resize(runs_);
-      const auto median = times.of_runs.begin() + static_cast<std::ptrdiff_t>(runs_ / 2);
-      std::nth_element(times.of_runs.begin(), median, times.of_runs.end());
-      all.push_back({.name = key.first, .type = key.second, .runs = times.count / runs_, .seconds = *median});
+      all.push_back({.name = key.first,
+                     .type = key.second,
+                     .runs = times.count / runs_,
+                     .seconds = median(std::move(times.of_runs))});
     }
     return all;
   }

@@ -74,21 +74,19 @@ void check_fits_machine(const Graph& graph, const Op& op) {
 
 // Never the number that the run has, for sums come in an order that depends on it. A small op is prepared for
 // one, however many there are: waking others takes longer than it does.
-int threads_to_prepare_for(const ir::TypedOp& typed) {
+int threads_to_prepare_for(const ir::Work& work) {
   constexpr double kManyOperations = 1e6;
   constexpr double kManyBytes = 2e5;
-  const ir::Work work = ir::work_of(typed);
   const bool is_small = work.bytes > 0 && work.bytes < kManyBytes && work.flop < kManyOperations;
   return is_small ? 1 : kernels::machine_threads();
 }
 
 // One that threads may share, and that is over before it has paid for waking them, or not. Less is one
 // thread's in any case, and more pays for all.
-bool may_pay_alone(const ir::TypedOp& typed) {
+bool may_pay_alone(const ir::Work& work) {
   constexpr double kLeast = 3e4;  // operations and bytes
   constexpr double kManyOperations = 2e7;
   constexpr double kManyBytes = 4e6;
-  const ir::Work work = ir::work_of(typed);
   return work.flop + work.bytes > kLeast && work.flop < kManyOperations && work.bytes < kManyBytes;
 }
 
@@ -177,7 +175,9 @@ struct PreparedBlock::State {
   }
 
   void prepare(Task& task, ir::TypedOp typed) {
-    const kernels::ThreadLimit limit(threads_to_prepare_for(typed));
+    const ir::Work work = ir::work_of(typed);
+    task.may_pay_alone = task.is_static && may_pay_alone(work);
+    const kernels::ThreadLimit limit(threads_to_prepare_for(work));
     kernels::PrepareContext context(*task.op);
     context.input_types = std::move(typed.input_types);
     context.constants = std::move(typed.constants);
@@ -249,9 +249,7 @@ void PreparedBlock::State::make_tasks() {
     if (task.is_static || runs_bodies) {
       at_op(graph, op, [&] {
         if (!op.spec->view) check_fits_machine(graph, op);
-        ir::TypedOp typed(graph, op);
-        task.may_pay_alone = task.is_static && may_pay_alone(typed);
-        prepare(task, std::move(typed));
+        prepare(task, ir::TypedOp(graph, op));
         release_copied(op, readers);
       });
     }

@@ -27,11 +27,11 @@ class ThreadTrial {
     Seconds& least = way_ == Way::All ? all_ : alone_;
     if (run_ == 1) least = taken;
     if (run_ > 1) least = std::min(least, taken);
-    if (++run_ < runs_of_stretch()) return;
+    if (++run_ < length_) return;
     run_ = 0;
     way_ = is_tried_ ? faster() : other();
     is_tried_ = !is_tried_;
-    is_first_ = false;
+    length_ = is_tried_ ? kFew : kMany;
   }
 
  private:
@@ -40,15 +40,14 @@ class ThreadTrial {
   static constexpr std::uint32_t kFew = 4;
   static constexpr double kLess = 0.95;  // what pays: the rest may be chance
 
-  std::uint32_t runs_of_stretch() const { return is_tried_ ? kFew : is_first_ ? kFirst : kMany; }
   Way other() const { return way_ == Way::All ? Way::Alone : Way::All; }
   Way faster() const { return alone_ < kLess * all_ ? Way::Alone : Way::All; }
 
   Way way_ = Way::All;
-  bool is_first_ = true;
   bool is_tried_ = false;
-  std::uint32_t run_ = 0;  // of the stretch
-  Seconds all_{};          // the least of its last stretch
+  std::uint32_t length_ = kFirst;  // of a stretch of runs that go one way
+  std::uint32_t run_ = 0;          // of the stretch
+  Seconds all_{};                  // the least of its last stretch
   Seconds alone_{};
 };
 
