@@ -12,7 +12,6 @@
 #include "executor/cli/terminal.h"
 #include "executor/cli/usage_error.h"
 #include "executor/cli/version.h"
-#include "executor/numeric/patient_threads.h"
 #include "importer/unfinished_file.h"
 #include "ir/nearest.h"
 
@@ -78,7 +77,6 @@ int guarded(const Arguments& words) {
 
 int main(int count, char** values) {
   podium::cli::keep_standard_streams();
-  podium::numeric::start_over_with_patient_threads(values);
   podium::importer::remove_unfinished_files_at_signals();
   return podium::cli::guarded({values + 1, values + count});
 }

@@ -1,16 +1,95 @@
+// OpenMP's library (libgomp) spins for as long as its threads are no more than the machine's processors, and
+// hardly where they are more; no call chooses. So what chooses is a crowd: sleeping threads that only count.
 #include "executor/numeric/patient_threads.h"
 
-#include <unistd.h>
+#include <omp.h>
 
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <mutex>
+#include <semaphore>
+#include <thread>
 
 namespace podium::numeric {
+namespace {
 
-void start_over_with_patient_threads(char** words) {
-  // Some twenty microseconds: longer than an op's serial part, shorter than the scheduler's time slices.
-  constexpr const char* kSpins = "2000";
-  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
-  if (setenv("GOMP_SPINCOUNT", kSpins, 0) == 0) execv("/proc/self/exe", words);
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+std::optional<ProcessorTime> time_of_this_thread() {
+  std::FILE* file = std::fopen("/proc/thread-self/schedstat", "re");
+  if (file == nullptr) return std::nullopt;
+  long long running = 0;
+  long long ready = 0;
+  const int found = std::fscanf(file, "%lld %lld", &running, &ready);
+  std::fclose(file);
+  if (found != 2) return std::nullopt;
+  return ProcessorTime{.running = nanoseconds(running), .ready = nanoseconds(ready)};
+}
+
+class Crowd {
+ public:
+  Crowd()
+      : owner_([this] {
+#pragma omp parallel num_threads(omp_get_num_procs() + 1)
+          ++threads_;  // a team with nothing to do is not started
+          is_over_.acquire();
+        }) {}
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+  ~Crowd() {
+    is_over_.release();
+    owner_.join();  // a team's threads end with the thread that began it
+  }
+
+ private:
+  std::atomic<int> threads_ = 0;
+  std::binary_semaphore is_over_{0};
+  std::thread owner_;
+};
+
+void set_patient(bool is_patient) {
+  static std::mutex mutex;
+  // Never destroyed: at the program's end its threads may be gone.
+  static std::optional<Crowd>& crowd = *new std::optional<Crowd>;
+  const std::lock_guard lock(mutex);
+  if (is_patient && !crowd) crowd.emplace();
+  if (!is_patient) crowd.reset();
+}
+
+bool user_has_chosen() {
+  static const bool chosen =
+      std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
+  return chosen;
+}
+
+}  // namespace
+
+std::optional<bool> OthersWatch::judge(const ProcessorTime& now) {
+  if (!last_) {
+    last_ = now;
+    return std::nullopt;
+  }
+  const nanoseconds ready = now.ready - last_->ready;
+  const nanoseconds all = ready + now.running - last_->running;
+  if (all < milliseconds(5)) return std::nullopt;
+  last_ = now;
+  return 10 * ready >= all;
+}
+
+void watch_for_others() {
+  using Clock = std::chrono::steady_clock;
+  thread_local OthersWatch watch;
+  thread_local Clock::time_point next{};
+  const Clock::time_point now = Clock::now();
+  if (now < next || user_has_chosen()) return;
+  next = now + milliseconds(20);
+  const std::optional<ProcessorTime> time = time_of_this_thread();
+  const std::optional<bool> others = time ? watch.judge(*time) : std::nullopt;
+  if (!others) return;
+  set_patient(*others);
+  if (*others) next = now + milliseconds(100);
 }
 
 }  // namespace podium::numeric

@@ -20,6 +20,7 @@
 #include "executor/numeric/hand_on.h"
 #include "executor/numeric/optimize_block.h"
 #include "executor/numeric/output_memory.h"
+#include "executor/numeric/patient_threads.h"
 #include "executor/numeric/thread_trial.h"
 #include "ir/bodies.h"
 #include "ir/interruption.h"
@@ -399,9 +400,11 @@ PreparedBlock& PreparedBlock::operator=(PreparedBlock&&) noexcept = default;
 ArenaBytes PreparedBlock::arena() const { return state_->arena_bytes; }
 
 void PreparedBlock::State::run_tasks(ThreadTrial::Way way) {
+  constexpr std::size_t kWatchEvery = 16;  // tasks: the least of them take less than a reading of the clock
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     Task& task = tasks[t];
     ir::look_for_interruption();
+    if (t % kWatchEvery == 0 && kernels::may_use_threads()) watch_for_others();
     at_op(graph, *task.op, [&] { timed(task, [&] { run(task, way); }); });
     for (ValueId dead : dies_after[t]) data[dead] = Datum();
   }

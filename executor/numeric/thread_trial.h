@@ -8,11 +8,10 @@
 namespace podium::numeric {
 
 /// Whether the ops of a block that are neither small nor large are faster by one thread each or by all that
-/// the run has. Threads that have waited for some twenty microseconds are asleep (patient_threads.h), and
-/// waking them takes longer than many an op; where such ops follow each other they stay awake. So it depends
-/// on all of a block and on who else works on the machine, and is tried: after some runs with all threads a
-/// few of the other way, then many of the faster one, then a few of the other again. Results are the same
-/// bits either way.
+/// the run has. Calling threads together takes longer than many an op, waking them (patient_threads.h) longer
+/// still; where such ops follow each other they stay awake. So it depends on all of a block and on who else
+/// works on the machine, and is tried: after some runs with all threads a few of the other way, then many of
+/// the faster one, then a few of the other again. Results are the same bits either way.
 class ThreadTrial {
  public:
   enum class Way : std::uint8_t { All, Alone };

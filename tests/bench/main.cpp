@@ -23,7 +23,6 @@
 
 #include "executor/lower/lower.h"
 #include "executor/numeric/engine.h"
-#include "executor/numeric/patient_threads.h"
 #include "ir/builder.h"
 #include "ir/number_text.h"
 #include "tests/bench/common.h"
@@ -275,7 +274,6 @@ Settings parse(int count, char** words) {
 }  // namespace podium::bench
 
 int main(int count, char** words) {
-  podium::numeric::start_over_with_patient_threads(words);
   try {
     return podium::bench::run(podium::bench::parse(count, words));
   } catch (const podium::Error& error) {

@@ -27,7 +27,6 @@ enum class Follow : std::uint8_t { No, Calls };
   const int nowhere = ::open("/dev/null", O_RDWR);
   ::dup2(nowhere, STDOUT_FILENO);
   ::dup2(nowhere, STDERR_FILENO);
-  ::setenv("GOMP_SPINCOUNT", "2000", 1);          // else the program starts over to set it
   ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // which nobody can who is traced
   if (follow == Follow::Calls && ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(125);
   ::execv(program.c_str(), arguments.data());

@@ -92,7 +92,7 @@ def pytorch(case, threads, seconds, folder):
     library = os.path.join(PEERS, "libsgemm_by_onednn.so")
     kept = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
             "MALLOC_TOP_PAD_": str(1 << 26), "LD_PRELOAD": library,
-            "OMP_NUM_THREADS": str(threads), "GOMP_SPINCOUNT": "2000"}
+            "OMP_NUM_THREADS": str(threads)}
     if has_avx512():  # which it leaves alone by itself
         kept["ATEN_CPU_CAPABILITY"] = "avx512"
     return run(["/usr/bin/python3", os.path.join(LIB, "bench_torch.py"), spec_of(case, threads, seconds, folder)], kept)
