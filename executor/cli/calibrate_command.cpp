@@ -1,7 +1,8 @@
 // `podium calibrate`: the machine that it runs on becomes a device. Each probe is a session like any other,
 // timed for its share of the seconds in some rounds, so that what else a shared machine does meets all probes
-// alike. The lower quartile counts, of a round's runs and then of the rounds: the least may be one lucky run,
-// and a median jumps where a neighbour comes and goes.
+// alike. Of a round the mean of its runs counts, as a model's time is the sum of what its ops take, the slow
+// ones too; of the rounds their lower quartile: the least may be a lucky one, and a median jumps where a
+// neighbour comes and goes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,14 +48,15 @@ class TimedProbe {
 
   /// Times one round more; what counts of those so far.
   ProbeTime time(double seconds) {
-    std::vector<double> runs;
+    std::int64_t runs = 0;
+    double taken = 0;
     const auto start = WallClock::now();
     do {
-      const auto run = WallClock::now();
       session_.run(inputs_);
-      runs.push_back(seconds_since(run));
-    } while (seconds_since(start) < seconds);
-    rounds_.push_back(lower_quartile(std::move(runs)));
+      ++runs;
+      taken = seconds_since(start);
+    } while (taken < seconds);
+    rounds_.push_back(taken / static_cast<double>(runs));
     return {.seconds = lower_quartile(rounds_), .flop = flop_};
   }
 
@@ -75,7 +77,13 @@ struct Target {
 std::vector<Target> targets_of(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : machine_threads();
   if (!options.calibrate.file.empty()) return {{threads, options.calibrate.file}};
-  return {{1, device::host_file(device::kHostAlone)}, {threads, device::host_file(device::kHost)}};
+  std::vector<Target> targets{{1, device::host_file(device::host_with(1))}};
+  if (threads >= machine_threads()) {
+    targets.push_back({threads, device::host_file(device::kHost)});
+  } else if (threads > 1) {
+    targets.push_back({threads, device::host_file(device::host_with(threads))});
+  }
+  return targets;
 }
 
 void make_folder_of(const std::string& file) {

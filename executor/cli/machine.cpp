@@ -4,13 +4,16 @@
 
 #include "executor/device/presets.h"
 #include "executor/device/read_device.h"
+#include "ir/files.h"
 
 namespace podium::cli {
 namespace {
 
-// One thread has been measured by itself: it has the caches and the memory for itself.
+// Fewer threads than all, one above all, have been measured by themselves, or are as many tiles of all.
 device::Device host_with(int threads) {
-  device::Device host = device::read_device(std::string(threads == 1 ? device::kHostAlone : device::kHost));
+  const std::string measured = device::host_with(threads);
+  if (threads == 1 || ir::is_there(device::host_file(measured))) return device::read_device(measured);
+  device::Device host = device::read_device(std::string(device::kHost));
   host.tiles = std::min(host.tiles, threads);
   return host;
 }

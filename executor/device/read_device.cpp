@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -131,12 +132,16 @@ std::optional<Device> preset_named(const std::string& name) {
   return of_another_size(*preset, name, name.substr(colon + 1));
 }
 
+constexpr std::string_view kHostThreads = "host:threads=";
+
+bool is_host(std::string_view name) { return name == kHost || name.starts_with(kHostThreads); }
+
 std::string file_named(const std::string& name) {
-  if (name != kHost && name != kHostAlone) return name;
+  if (!is_host(name)) return name;
   std::string file = host_file(name);
   if (!ir::is_there(file))
-    throw Error("device '{}': {} not found, this machine needs to be measured first: podium calibrate", name,
-                file);
+    throw Error("device '{}': {} not found, this machine needs to be measured first: podium calibrate{}",
+                name, file, name == kHost ? "" : " --threads " + name.substr(kHostThreads.size()));
   return file;
 }
 
@@ -184,6 +189,8 @@ Device parse_device(const std::string& text) {
   return device;
 }
 
+std::string host_with(int threads) { return fmt::format("{}{}", kHostThreads, threads); }
+
 std::string host_file(std::string_view name) {
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const char* const home = std::getenv("HOME");
@@ -191,7 +198,11 @@ std::string host_file(std::string_view name) {
   if (!has_cache && (home == nullptr || *home == '\0'))
     throw Error("device '{}': neither XDG_CACHE_HOME nor HOME is set, one of them needed for its file", name);
   const std::string folder = has_cache ? std::string(cache) : std::string(home) + "/.cache";
-  return fmt::format("{}/podium/{}", folder, name == kHostAlone ? "host-1.json" : "host.json");
+  if (name == kHost) return folder + "/podium/host.json";
+  const std::string_view digits = name.substr(kHostThreads.size());
+  const auto threads = ir::number_of(digits, 1, std::numeric_limits<int>::max());
+  if (!threads) throw Error("device '{}': '{}' found, a number of threads needed", name, digits);
+  return fmt::format("{}/podium/host-{}.json", folder, *threads);
 }
 
 Device read_device(const std::string& name) {

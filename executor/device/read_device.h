@@ -9,13 +9,13 @@
 
 namespace podium::device {
 
-/// The name of the machine that reads: what `podium calibrate` has measured of it.
+/// The name of the machine that reads: what `podium calibrate` has measured of it with all threads.
 inline constexpr std::string_view kHost = "host";
-/// The same where one thread computes.
-inline constexpr std::string_view kHostAlone = "host:threads=1";
+/// The same where so many threads compute: "host:threads=N".
+std::string host_with(int threads);
 
-/// The file of one of these two names, in the user's cache folder: XDG_CACHE_HOME or ~/.cache. Error when
-/// there is none.
+/// The file of one of these names, in the user's cache folder: XDG_CACHE_HOME or ~/.cache. Error when there
+/// is none.
 std::string host_file(std::string_view name);
 
 /// Reads the device that `name` names: a preset, the host, "PRESET:nodes=N" or "PRESET:processors=N" for

@@ -169,7 +169,7 @@ std::string_view name_of(Source source) {
 }
 
 Source source_of(const Device& device, const Field& field) {
-  if (device.name == kHost || device.name == kHostAlone) return Measured;
+  if (device.name == kHost) return Measured;
   const std::string_view name = std::string_view(device.name).substr(0, device.name.find(':'));
   const Device* preset = find_preset(name);
   if (preset == nullptr || !are_equal(device, *preset, field)) return Given;

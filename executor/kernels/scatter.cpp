@@ -10,6 +10,7 @@
 
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/indices.h"
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/strides.h"
 #include "executor/kernels/tools/unit.h"
 
@@ -82,17 +83,26 @@ template <class Operation, class T>
 void accumulate(const Tensor& updates, std::span<const std::int64_t> offsets, std::int64_t block,
                 Tensor& output) {
   const T* from = updates.data<T>();
-  for (std::int64_t offset : offsets) {
-    T* to = output.data<T>() + offset;
-    for (std::int64_t i = 0; i < block; ++i) {
-      if constexpr (kIsNarrow<T>) {
-        to[i] = T(Operation::of(static_cast<float>(to[i]), static_cast<float>(from[i])));
-      } else {
-        to[i] = Operation::of(to[i], from[i]);
+  T* to = output.data<T>();
+  // Each thread has a part of every block, so that its updates go in their order.
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
+    for (std::size_t row = 0; row < offsets.size(); ++row) {
+      const T* more = from + static_cast<std::int64_t>(row) * block;
+      T* sum = to + offsets[row];
+      for (std::int64_t i = begin; i < end; ++i) {
+        if constexpr (kIsNarrow<T>) {
+          sum[i] = T(Operation::of(static_cast<float>(sum[i]), static_cast<float>(more[i])));
+        } else {
+          sum[i] = Operation::of(sum[i], more[i]);
+        }
       }
     }
-    from += block;
-  }
+  };
+  constexpr std::int64_t kLine = 64 / sizeof(T);  // elements of a cache line
+  if (block < 2 * kLine) return part(0, block);
+  parallel_ranges(
+      (block + kLine - 1) / kLine, kLine * std::ssize(offsets),
+      [&](std::int64_t begin, std::int64_t end) { part(begin * kLine, std::min(block, end * kLine)); });
 }
 
 template <class T>
@@ -130,7 +140,10 @@ void start_from(Before before, const RunContext& run) {
   const Tensor& data = run.input(0);
   Tensor& result = run.output(0);
   if (before == Before::Zeros) {
-    std::memset(result.raw(), 0, result.bytes());
+    auto* bytes = static_cast<std::byte*>(result.raw());
+    parallel_ranges(static_cast<std::int64_t>(result.bytes()), 1, [&](std::int64_t begin, std::int64_t end) {
+      std::memset(bytes + begin, 0, end - begin);
+    });
   } else if (data.raw() != result.raw()) {
     copy_elements(data.type(), data.raw(), result.raw(), data.size());
   }

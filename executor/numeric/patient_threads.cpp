@@ -35,7 +35,8 @@ class Crowd {
 #pragma omp parallel num_threads(omp_get_num_procs() + 1)
           ++threads_;  // a team with nothing to do is not started
           is_over_.acquire();
-        }) {}
+        }) {
+  }
   Crowd(const Crowd&) = delete;
   Crowd& operator=(const Crowd&) = delete;
   ~Crowd() {

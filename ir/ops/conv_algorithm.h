@@ -10,6 +10,8 @@ namespace podium::ir {
 inline constexpr std::int64_t kWinogradTile = 4;
 /// Numbers of a transformed window for each of its taps.
 inline constexpr double kWinogradNumbers = 36.0 / 9;
+/// Multiply-adds of a tile's sum for each of the algorithm's: 16 results of 9 taps by 36 products.
+inline constexpr double kWinogradSaves = 16.0 * 9 / 36;
 /// What the transforms of weights in a run take, in tiles.
 inline constexpr std::int64_t kWinogradWeights = 13;
 /// What the transform of a tile takes of X or of Y, in channels of the other that multiply it.

@@ -1,5 +1,8 @@
 #include "executor/kernels/tools/indices.h"
 
+#include <algorithm>
+
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/strides.h"
 #include "executor/kernels/tools/unit.h"
 
@@ -71,14 +74,18 @@ void row_offsets(const Tensor& indices, const Dims& data, std::size_t batch_dims
 void gather_blocks(DataType type, const void* from, void* to, std::int64_t outer, std::int64_t limit,
                    std::int64_t block, std::span<const std::int64_t> indices) {
   with_block(type, block, [&](auto move, std::int64_t bytes) {
-    const auto* source = static_cast<const std::byte*>(from);
-    auto* target = static_cast<std::byte*>(to);
-    for (std::int64_t part = 0; part < outer; ++part, source += limit * bytes) {
-      for (std::int64_t index : indices) {
-        move(source + index * bytes, target);
-        target += bytes;
+    const std::int64_t count = std::ssize(indices);
+    parallel_ranges(outer * count, bytes, [&](std::int64_t begin, std::int64_t end) {
+      auto* target = static_cast<std::byte*>(to) + begin * bytes;
+      for (std::int64_t at = begin; at < end;) {
+        const auto* source = static_cast<const std::byte*>(from) + at / count * limit * bytes;
+        const std::int64_t first = at % count;
+        const std::int64_t last = std::min(count, first + end - at);
+        for (std::int64_t i = first; i < last; ++i, target += bytes)
+          move(source + indices[i] * bytes, target);
+        at += last - first;
       }
-    }
+    });
   });
 }
 

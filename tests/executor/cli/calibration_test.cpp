@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "executor/device/read_device.h"
 #include "executor/session/session.h"
@@ -77,6 +78,17 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.host_call_seconds, 1e-6, 0.5e-6);
 }
 
+// What is hidden behind multiply-adds is taken off a convolution's time all the same.
+TEST(Calibrate, TakesNoConvolutionForFasterThanProducts) {
+  device::Device known = known_machine();
+  known.convolution_share = 1.3;
+  known.winograd_share = 5;
+  const device::Device found =
+      calibrate({2, known.memory_bytes()}, [&](const Probe& probe) { return clocked(probe, known); });
+  EXPECT_EQ(found.convolution_share, 1);
+  EXPECT_EQ(found.winograd_share, 4);
+}
+
 TEST(Calibrate, StaysInTheRangesOfAFileWhateverTheTimesAre) {
   for (double seconds : {0.0, 1e-12, 1.0}) {
     const device::Device found = calibrate({1, 1 << 30}, [&](const Probe&) {
@@ -136,6 +148,27 @@ TEST(CalibrateCommand, MakesTheHostKnownForOneThreadAndForAll) {
             "error: device 'host:threads=1': " + folder.file("podium/host-1.json") +
                 ": field 'processors' is missing: give it, or 'base', the name of a preset; podium "
                 "calibrate writes it anew\n");
+}
+
+// What is measured with other threads leaves what is known of all of them.
+TEST(CalibrateCommand, KeepsAFileForEachNumberOfThreads) {
+  const TemporaryFolder folder;
+  const std::string cache = "XDG_CACHE_HOME=" + folder.path() + " ";
+  ASSERT_EQ(run_program("podium-models mnist-mlp -o " + folder.file("m.onnx")).status, 0);
+  ASSERT_EQ(run_program("podium calibrate --seconds 0 --quiet --threads 1", cache).status, 0);
+  EXPECT_TRUE(ir::is_there(folder.file("podium/host-1.json")));
+  const bool has_one_thread = std::thread::hardware_concurrency() == 1;
+  EXPECT_EQ(ir::is_there(folder.file("podium/host.json")), has_one_thread);
+  const ProgramResult other =
+      run_program("podium run --estimate --device host:threads=3 " + folder.file("m.onnx"), cache);
+  EXPECT_EQ(other.status, 1);
+  EXPECT_EQ(other.err,
+            "error: device 'host:threads=3': " + folder.file("podium/host-3.json") +
+                " not found, this machine needs to be measured first: podium calibrate --threads 3\n");
+  const ProgramResult none =
+      run_program("podium run --estimate --device host:threads=no " + folder.file("m.onnx"), cache);
+  EXPECT_EQ(none.status, 1);
+  EXPECT_EQ(none.err, "error: device 'host:threads=no': 'no' found, a number of threads needed\n");
 }
 
 TEST(CalibrateCommand, TakesNoModel) {

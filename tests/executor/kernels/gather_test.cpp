@@ -41,6 +41,53 @@ TEST(ScatterNd, AddsToZerosThatAreKnown) {
   EXPECT_THAT(values<float>(y[1]), ElementsAre(0, 3, 5));
 }
 
+std::vector<float> many(std::int64_t count) {
+  std::vector<float> numbers(count);
+  for (std::int64_t i = 0; i < count; ++i) numbers[i] = 1.0F / static_cast<float>(1 + 37 * i % 1009);
+  return numbers;
+}
+
+// Large enough for several threads, in blocks that end within a cache line.
+TEST(ScatterNd, AddsLargeBlocksInTheirOrder) {
+  constexpr std::int64_t kRows = 700;
+  constexpr std::int64_t kBlock = 333;
+  constexpr std::int64_t kSums = 40;
+  std::vector<std::int64_t> indices(kRows);
+  for (std::int64_t i = 0; i < kRows; ++i) indices[i] = 7 * i * i % kSums;
+  const std::vector<float> updates = many(kRows * kBlock);
+  const auto y = run_text(
+      "g (float[40,333] x, int64[700,1] i, float[700,333] u) => (float[40,333] y) { y = ScatterND <reduction = "
+      "\"add\"> (x, i, u) }",
+      {tensor<float>({kSums, kBlock}, many(kSums * kBlock)), tensor<std::int64_t>({kRows, 1}, indices),
+       tensor<float>({kRows, kBlock}, updates)});
+  std::vector<float> sums = many(kSums * kBlock);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    for (std::int64_t i = 0; i < kBlock; ++i) sums[indices[row] * kBlock + i] += updates[row * kBlock + i];
+  }
+  EXPECT_EQ(values<float>(y[0]), sums);
+}
+
+TEST(Gather, TakesManyRowsOfEachPart) {
+  constexpr std::int64_t kParts = 3;
+  constexpr std::int64_t kRows = 50;
+  constexpr std::int64_t kTaken = 900;
+  constexpr std::int64_t kBlock = 31;
+  std::vector<std::int64_t> indices(kTaken);
+  for (std::int64_t i = 0; i < kTaken; ++i) indices[i] = 11 * i * i % kRows;
+  const std::vector<float> x = many(kParts * kRows * kBlock);
+  const auto y =
+      run_text("g (float[3,50,31] x, int64[900] i) => (float[3,900,31] y) { y = Gather <axis = 1> (x, i) }",
+               {tensor<float>({kParts, kRows, kBlock}, x), tensor<std::int64_t>({kTaken}, indices)});
+  std::vector<float> taken;
+  for (std::int64_t part = 0; part < kParts; ++part) {
+    for (std::int64_t index : indices) {
+      const auto first = x.begin() + (part * kRows + index) * kBlock;
+      taken.insert(taken.end(), first, first + kBlock);
+    }
+  }
+  EXPECT_EQ(values<float>(y[0]), taken);
+}
+
 TEST(Gather, OfAnIndexThatIsAScalarDropsTheAxis) {
   const auto y =
       run_text("g (uint8[3,2] x, int64 i) => (uint8[N] y) { y = Gather(x, i) }",
