@@ -4,11 +4,13 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <semaphore>
+#include <system_error>
 #include <thread>
 
 namespace podium::numeric {
@@ -17,22 +19,24 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-std::optional<ProcessorTime> time_of_this_thread() {
+// Nothing of both where the kernel does not say.
+ProcessorTime time_of_this_thread() {
   std::FILE* file = std::fopen("/proc/thread-self/schedstat", "re");
-  if (file == nullptr) return std::nullopt;
+  if (file == nullptr) return {};
   long long running = 0;
   long long ready = 0;
   const int found = std::fscanf(file, "%lld %lld", &running, &ready);
   std::fclose(file);
-  if (found != 2) return std::nullopt;
-  return ProcessorTime{.running = nanoseconds(running), .ready = nanoseconds(ready)};
+  if (found != 2) return {};
+  return {.running = nanoseconds(running), .ready = nanoseconds(ready)};
 }
 
 class Crowd {
  public:
-  Crowd()
-      : owner_([this] {
-#pragma omp parallel num_threads(omp_get_num_procs() + 1)
+  /// Of so many that they are more than the processors together with these.
+  explicit Crowd(int beside)
+      : owner_([this, beside] {
+#pragma omp parallel num_threads(std::max(2, omp_get_num_procs() + 2 - beside))
           ++threads_;  // a team with nothing to do is not started
           is_over_.acquire();
         }) {
@@ -50,13 +54,15 @@ class Crowd {
   std::thread owner_;
 };
 
-void set_patient(bool is_patient) {
+void set_patient(bool is_patient) try {
   static std::mutex mutex;
   // Never destroyed: at the program's end its threads may be gone.
   static std::optional<Crowd>& crowd = *new std::optional<Crowd>;
   const std::lock_guard lock(mutex);
-  if (is_patient && !crowd) crowd.emplace();
+  if (is_patient && !crowd) crowd.emplace(omp_get_max_threads());
   if (!is_patient) crowd.reset();
+} catch (const std::system_error&) {
+  // No thread is to be had: those that are there wait as they do.
 }
 
 bool user_has_chosen() {
@@ -68,6 +74,7 @@ bool user_has_chosen() {
 }  // namespace
 
 std::optional<bool> OthersWatch::judge(const ProcessorTime& now) {
+  if (now.running == nanoseconds(0)) return true;
   if (!last_) {
     last_ = now;
     return std::nullopt;
@@ -86,8 +93,7 @@ void watch_for_others() {
   const Clock::time_point now = Clock::now();
   if (now < next || user_has_chosen()) return;
   next = now + milliseconds(20);
-  const std::optional<ProcessorTime> time = time_of_this_thread();
-  const std::optional<bool> others = time ? watch.judge(*time) : std::nullopt;
+  const std::optional<bool> others = watch.judge(time_of_this_thread());
   if (!others) return;
   set_patient(*others);
   if (*others) next = now + milliseconds(100);

@@ -16,8 +16,8 @@ struct ProcessorTime {
 class OthersWatch {
  public:
   /// True where the thread was kept waiting for a tenth of its time since the last reading that told
-  /// something; nothing for the first one (the program may have had more threads than processors before) and
-  /// for less than 5 ms of its time.
+  /// something, and where the kernel does not count; nothing for the first reading (the program may have had
+  /// more threads than processors before) and for less than 5 ms of its time.
   std::optional<bool> judge(const ProcessorTime& now);
 
  private:

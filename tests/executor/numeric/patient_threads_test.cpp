@@ -9,8 +9,9 @@ using std::chrono::milliseconds;
 using ::testing::Eq;
 using ::testing::Optional;
 
+// Of a thread that has run for a second before.
 ProcessorTime time_of(int running, int ready) {
-  return {.running = milliseconds(running), .ready = milliseconds(ready)};
+  return {.running = milliseconds(1000 + running), .ready = milliseconds(ready)};
 }
 
 TEST(OthersWatch, SaysNothingOfWhatWasBeforeItsFirstReading) {
@@ -31,6 +32,12 @@ TEST(OthersWatch, WaitsUntilTheThreadHadFiveMilliseconds) {
   watch.judge(time_of(0, 0));
   EXPECT_THAT(watch.judge(time_of(1, 3)), Eq(std::nullopt));
   EXPECT_THAT(watch.judge(time_of(2, 3)), Optional(true)) << "both stretches together are judged";
+}
+
+TEST(OthersWatch, TakesOthersForGrantedWhereTheKernelDoesNotCount) {
+  OthersWatch watch;
+  EXPECT_THAT(watch.judge({}), Optional(true));
+  EXPECT_THAT(watch.judge({}), Optional(true));
 }
 
 TEST(OthersWatch, ForgetsOthersThatHaveGone) {
