@@ -1,5 +1,4 @@
-// Which forward ops run again, and their copies. The pass of an op follows from where it leads: to the loss
-// (forward), to an update alone (backward), or it runs once per update. Standard checkpoints, for n forward
+// Which forward ops run again, and their copies. Standard checkpoints, for n forward
 // ops in their order: intervals of 0.75 (sqrt(2 n) - 1) ops, each shorter than the one before by one op; in
 // each the op after which the fewest bytes wait, and what it and those before it leave to later ops is kept.
 //
@@ -15,6 +14,7 @@
 #include <set>
 #include <tuple>
 
+#include "executor/lower/placed/op_passes.h"
 #include "executor/program.h"
 #include "ir/ops/group_exchange.h"
 #include "ir/random_draws.h"
@@ -30,38 +30,6 @@ using ir::Recompute;
 using ir::ValueId;
 
 namespace {
-
-enum class Pass : std::uint8_t { Forward, Backward, Update };
-
-// Backward is what leads to an update, or to a gradient that has none yet, and not to the loss.
-IdMap<OpId, Pass> passes_of(const PlacedGraph& placed) {
-  const Graph& graph = placed.graph();
-  IdMap<ValueId, bool> to_loss(std::ssize(graph.values), false);
-  IdMap<ValueId, bool> to_update(std::ssize(graph.values), false);
-  to_loss[graph.outputs[placed.training.loss]] = true;
-  for (const ir::Update& update : placed.training.updates) to_update[graph.outputs[update.output]] = true;
-  for (ValueId gradient : placed.training.reduced) to_update[gradient] = true;
-  IdMap<OpId, Pass> passes(std::ssize(graph.ops), Pass::Forward);
-  for (OpId id : backwards(graph)) {
-    const Op& op = graph[id];
-    bool leads_to_loss = false;
-    bool leads_to_update = false;
-    for (ValueId made : outputs_of(op)) {
-      leads_to_loss = leads_to_loss || to_loss[made];
-      leads_to_update = leads_to_update || to_update[made];
-    }
-    if (placed.is_outer(id)) {
-      passes[id] = Pass::Update;
-    } else if (!leads_to_loss && leads_to_update) {
-      passes[id] = Pass::Backward;
-    }
-    for (ValueId read : inputs_of(op)) {
-      to_loss[read] = to_loss[read] || leads_to_loss;
-      to_update[read] = to_update[read] || leads_to_update;
-    }
-  }
-  return passes;
-}
 
 // What waits of the forward pass, by the place in the list of its ops.
 struct ForwardLives {
@@ -140,7 +108,7 @@ class Copier {
   void run() {
     for (OpId id : passes_.ids()) {
       PlacedOp one = again_[id] ? ops_[id] : std::move(ops_[id]);
-      if (passes_[id] == Pass::Backward) {
+      if (passes_[id] == OpPass::Backward) {
         for (std::size_t i = 0; i < one.op.inputs.size(); ++i)
           one.op.inputs[i] = again(one.op.inputs[i], one.place_of_input(i));
       }
@@ -186,7 +154,7 @@ class Copier {
   Graph& graph_;
   IdMap<OpId, bool> again_;
   IdMap<ValueId, OpId> producer_;
-  IdMap<OpId, Pass> passes_;
+  IdMap<OpId, OpPass> passes_;
   IdMap<OpId, PlacedOp> ops_;
   std::map<Key, ValueId> copies_;
 };
@@ -195,10 +163,10 @@ class Copier {
 
 IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& strategy) {
   const Graph& graph = placed.graph();
-  const IdMap<OpId, Pass> passes = passes_of(placed);
+  const IdMap<OpId, OpPass> passes = passes_of(placed);
   std::vector<OpId> forward;
   for (OpId id : graph.op_ids()) {
-    if (passes[id] == Pass::Forward) forward.push_back(id);
+    if (passes[id] == OpPass::Forward) forward.push_back(id);
   }
   const IdMap<ValueId, OpId> makers = producers(graph);
   const OpId loss = makers[graph.outputs[placed.training.loss]];
@@ -247,7 +215,7 @@ IdMap<OpId, bool> ops_to_recompute(const PlacedGraph& placed, const Strategy& st
 
 std::vector<ValueId> kept_for_backward(const PlacedGraph& placed, const Strategy& strategy) {
   const Graph& graph = placed.graph();
-  const IdMap<OpId, Pass> passes = passes_of(placed);
+  const IdMap<OpId, OpPass> passes = passes_of(placed);
   const IdMap<OpId, bool> again = ops_to_recompute(placed, strategy);
   const auto makers = producers(graph);
   IdMap<ValueId, bool> is_read(std::ssize(graph.values), false);
@@ -255,12 +223,12 @@ std::vector<ValueId> kept_for_backward(const PlacedGraph& placed, const Strategy
   for (OpId op : backwards(graph)) {
     bool runs_again = false;
     for (ValueId id : outputs_of(graph[op])) runs_again = runs_again || (again[op] && is_read[id]);
-    if (passes[op] != Pass::Backward && !runs_again) continue;
+    if (passes[op] != OpPass::Backward && !runs_again) continue;
     for (ValueId id : inputs_of(graph[op])) {
       if (is_read[id]) continue;
       is_read[id] = true;
       const OpId maker = makers[id];
-      if (maker.valid() && passes[maker] == Pass::Forward && !again[maker]) kept.push_back(id);
+      if (maker.valid() && passes[maker] == OpPass::Forward && !again[maker]) kept.push_back(id);
     }
   }
   return kept;

@@ -1,6 +1,7 @@
 // Parts are found by walking the graph as a scheduler would: of the ops whose inputs are made, those of the
 // turn at hand go first, by their priority and in the order of the graph; when it has none left, its part
-// ends and the lowest turn with an op that is ready begins the next one.
+// ends and the lowest turn with an op that is ready begins the next one. Ops that may wait and that nothing of
+// the part reads, nor another turn, are put off until something comes for their turn.
 //
 //   turn 0: a ── c ──┐         parts: {a, c}, {b, d}, {e}
 //   turn 1: b ── d ──┴ e  (e is of turn 0)
@@ -34,36 +35,101 @@ struct Rank {
 };
 
 // The ops of each part, in order.
-std::vector<std::vector<OpId>> cut(const Graph& graph, const IdMap<OpId, Turn>& turns,
-                                   const std::function<float(OpId)>& priority) {
-  const auto producer = producers(graph);
-  const auto readers = consumers(graph);
-  IdMap<OpId, int> waits_for(std::ssize(graph.ops), 0);
-  const auto rank = [&](OpId id) { return Rank{priority ? -priority(id) : 0.0F, id}; };
-  using Ready = std::priority_queue<Rank, std::vector<Rank>, std::greater<>>;
-  std::map<Turn, Ready> ready;
-  for (OpId id : graph.op_ids()) {
-    for (ValueId input : inputs_of(graph[id])) waits_for[id] += producer[input].valid() ? 1 : 0;
-    if (waits_for[id] == 0) ready[turns[id]].push(rank(id));
+class Cutter {
+ public:
+  Cutter(const Graph& graph, const IdMap<OpId, Turn>& turns, const PartOptions& options)
+      : graph_(graph),
+        turns_(turns),
+        options_(options),
+        readers_(consumers(graph)),
+        waits_for_(std::ssize(graph.ops), 0),
+        stays_(std::ssize(graph.ops), false) {
+    const auto producer = producers(graph);
+    for (OpId id : graph.op_ids()) {
+      for (ValueId input : inputs_of(graph[id])) waits_for_[id] += producer[input].valid() ? 1 : 0;
+      if (waits_for_[id] == 0) make_ready(id);
+    }
   }
-  std::vector<std::vector<OpId>> parts;
-  while (!ready.empty()) {
-    const Turn current = ready.begin()->first;
-    std::vector<OpId>& ops = parts.emplace_back();
-    for (auto here = ready.begin(); here != ready.end(); here = ready.find(current)) {
+
+  std::vector<std::vector<OpId>> cut() {
+    std::vector<std::vector<OpId>> parts;
+    while (!ready_.empty()) {
+      std::vector<OpId> ops = run(ready_.begin()->first);
+      if (options_.may_wait) put_off(ops);
+      if (!ops.empty()) parts.push_back(std::move(ops));
+    }
+    IR_CHECK(put_off_.empty(), "ops that nothing reads were put off");
+    return parts;
+  }
+
+ private:
+  using Ready = std::priority_queue<Rank, std::vector<Rank>, std::greater<>>;
+
+  void make_ready(OpId id) { ready_[turns_[id]].push({options_.priority ? -options_.priority(id) : 0.0F, id}); }
+
+  // Something has come for the turn: what was put off may be read now.
+  void wake(const Turn& turn) {
+    const auto waiting = put_off_.find(turn);
+    if (waiting == put_off_.end()) return;
+    for (OpId id : waiting->second) make_ready(id);
+    put_off_.erase(waiting);
+  }
+
+  // All that can run of a turn now.
+  std::vector<OpId> run(const Turn turn) {
+    std::vector<OpId> ops;
+    for (auto here = ready_.find(turn); here != ready_.end(); here = ready_.find(turn)) {
       const OpId next = here->second.top().op;
       here->second.pop();
-      if (here->second.empty()) ready.erase(here);
+      if (here->second.empty()) ready_.erase(here);
       ops.push_back(next);
-      for (ValueId output : outputs_of(graph[next])) {
-        for (OpId reader : readers[output]) {
-          if (--waits_for[reader] == 0) ready[turns[reader]].push(rank(reader));
+      for (ValueId output : outputs_of(graph_[next])) {
+        for (OpId reader : readers_[output]) {
+          if (--waits_for_[reader] == 0) make_ready(reader);
+          if (turns_[reader] != turn) wake(turns_[reader]);
         }
       }
     }
+    return ops;
   }
-  return parts;
-}
+
+  bool is_needed(OpId id, const Turn& turn) const {
+    if (!options_.may_wait(id)) return true;
+    bool is_read = false;
+    for (ValueId output : outputs_of(graph_[id])) {
+      for (OpId reader : readers_[output]) {
+        if (turns_[reader] != turn || stays_[reader]) return true;
+        is_read = true;
+      }
+    }
+    return !is_read;
+  }
+
+  // Takes out of a part what only later parts of its turn read.
+  void put_off(std::vector<OpId>& ops) {
+    const Turn turn = turns_[ops.front()];
+    for (auto id = ops.rbegin(); id != ops.rend(); ++id) {
+      stays_[*id] = is_needed(*id, turn);
+      if (stays_[*id]) continue;
+      for (ValueId output : outputs_of(graph_[*id])) {
+        for (OpId reader : readers_[output]) ++waits_for_[reader];
+      }
+    }
+    for (OpId id : ops) {
+      if (!stays_[id] && waits_for_[id] == 0) put_off_[turn].push_back(id);
+    }
+    std::erase_if(ops, [&](OpId id) { return !stays_[id]; });
+  }
+
+  const Graph& graph_;
+  const IdMap<OpId, Turn>& turns_;
+  const PartOptions& options_;
+  const ir::Consumers readers_;
+  IdMap<OpId, int> waits_for_;
+  IdMap<OpId, bool> stays_;  // in the part that it has been in
+  std::map<Turn, Ready> ready_ = {};
+  std::map<Turn, std::vector<OpId>> put_off_ = {};  // could run, but nobody can who reads it
+};
 
 // Builds the parts' graphs one after the other.
 class PartMaker {
@@ -193,7 +259,7 @@ std::string to_string(const Turn& turn) {
 
 std::vector<Part> make_parts(const Graph& graph, const IdMap<OpId, Turn>& turns, const PartOptions& options) {
   IR_CHECK(turns.size() == std::ssize(graph.ops));
-  const std::vector<std::vector<OpId>> ops = cut(graph, turns, options.priority);
+  const std::vector<std::vector<OpId>> ops = Cutter(graph, turns, options).cut();
   PartMaker maker(graph, ops, options.streamed);
   std::vector<Part> parts;
   for (const std::vector<OpId>& of_part : ops) {

@@ -60,6 +60,9 @@ struct PartOptions {
   bool whole_turns = false;
   /// Constants for which it holds become reads.
   std::function<bool(ir::ValueId)> streamed = {};
+  /// Ops for which it holds are in the part that reads them, where that is a later one of their turn: what they
+  /// are made of crosses then, which may be less, and they stand beside what else reads it.
+  std::function<bool(ir::OpId)> may_wait = {};
   /// Of the ops of a turn that can run, the one with the highest priority goes first, of equal ones the first
   /// in the graph. Without the function all are equal.
   std::function<float(ir::OpId)> priority = {};

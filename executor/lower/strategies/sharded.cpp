@@ -10,6 +10,7 @@
 #include "executor/lower/draft/remote.h"
 #include "executor/lower/draft/rounds.h"
 #include "executor/lower/draft/update.h"
+#include "executor/lower/placed/op_passes.h"
 #include "executor/lower/strategies/strategies.h"
 
 namespace podium::lower {
@@ -156,13 +157,30 @@ ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& re
   return turns;
 }
 
+// What a gradient computes of the forward pass alone, such as the statistics of a normalisation, comes with
+// the rest of it. What reads variables, which may change, stays where it is.
+ir::IdMap<ir::OpId, bool> may_wait(const Draft& draft) {
+  ir::IdMap<ValueId, bool> is_input(std::ssize(draft.graph.values), false);
+  for (ValueId id : draft.graph.inputs) is_input[id] = true;
+  const ir::IdMap<ir::OpId, OpPass> passes = passes_of(draft.placed);
+  ir::IdMap<ir::OpId, bool> waits(std::ssize(draft.graph.ops), false);
+  for (ir::OpId id : draft.graph.op_ids()) {
+    const auto& inputs = inputs_of(draft.graph[id]);
+    waits[id] = passes[id] == OpPass::Backward && !draft.variables.is_late(id) &&
+                std::none_of(inputs.begin(), inputs.end(), [&](ValueId input) { return is_input[input]; });
+  }
+  return waits;
+}
+
 }  // namespace
 
 executor::Program sharded(const Lowering& lowering) {
   Draft draft(lowering);
   Remote remote(draft);
-  std::vector<Part> parts = make_parts(draft.graph, turns_of_sections(draft, remote),
-                                       {.streamed = remote.streamed(), .priority = draft.priorities()});
+  PartOptions options{.streamed = remote.streamed(), .priority = draft.priorities()};
+  const ir::IdMap<ir::OpId, bool> waits = may_wait(draft);
+  if (!has_rounds(draft)) options.may_wait = [&](ir::OpId op) { return waits[op]; };
+  std::vector<Part> parts = make_parts(draft.graph, turns_of_sections(draft, remote), options);
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (has_rounds(draft) && parts[p].turn.work == Work::MicroBatch) {
