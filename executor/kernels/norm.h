@@ -6,8 +6,9 @@
 namespace podium::kernels {
 
 PreparedKernel prepare_batch_normalization(PrepareContext& context);
-/// The engine's own op that fuse_batch_norm_gradient makes.
+/// The engine's own ops that fuse_norm_gradient makes.
 PreparedKernel prepare_batch_normalization_gradient(PrepareContext& context);
+PreparedKernel prepare_layer_normalization_gradient(PrepareContext& context);
 PreparedKernel prepare_instance_normalization(PrepareContext& context);
 PreparedKernel prepare_group_normalization(PrepareContext& context);
 PreparedKernel prepare_lrn(PrepareContext& context);

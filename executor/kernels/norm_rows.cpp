@@ -2,6 +2,8 @@
 // A row is one thread's: its moments, then one pass that scales. Scale and bias may stretch over rows or
 // columns: a RowParameter has an offset per row and per column, and hands out the row itself where it lies
 // flat. RMSNormalization is the same with a mean of zero, in double when X or scale are.
+// The gradients of scale and bias are sums of all rows: each of some pieces of the rows adds up its own, and
+// these are added in their order, so that they do not depend on the threads.
 #include "executor/kernels/norm.h"
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/moments.h"
@@ -136,7 +138,88 @@ void run_rms(const RowNormalization& op, const RunContext& run) {
   for (std::size_t i = 0; i < y_buffer.size(); ++i) output.data<float>()[i] = static_cast<float>(y_buffer[i]);
 }
 
+struct RowGradient {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::int64_t pieces = 1;
+  float epsilon = 0;
+};
+
+// What one piece of the rows adds to the gradients of scale and bias.
+struct RowSums {
+  float* scale = nullptr;
+  float* bias = nullptr;
+};
+
+// With m the mean of a row of X, d its deviation and g = dY scale:
+// dX = (g - mean(g) - (X - m) mean(g (X - m)) / d^2) / d.
+void row_gradient_of(const RowGradient& op, const RunContext& run, std::int64_t row, const RowSums& sums) {
+  const std::int64_t columns = op.columns;
+  const float* x = run.input(0).data<float>() + row * columns;
+  const float* flow = run.input(1).data<float>() + row * columns;
+  const float* scale = run.input(2).data<float>();
+  const Moments<float> moments = moments_of(x, columns);
+  const float mean = moments.mean;
+  const float inverse = 1 / std::sqrt(moments.variance + op.epsilon);
+  float sum = 0;
+  float along = 0;
+#pragma omp simd reduction(+ : sum, along)
+  for (std::int64_t i = 0; i < columns; ++i) {
+    const float into = flow[i] * scale[i];
+    sum += into;
+    along += into * (x[i] - mean);
+  }
+  for (std::int64_t i = 0; i < columns; ++i) {
+    sums.scale[i] += flow[i] * ((x[i] - mean) * inverse);
+    sums.bias[i] += flow[i];
+  }
+  const float mean_flow = sum / static_cast<float>(columns);
+  const float slope = along * inverse * inverse / static_cast<float>(columns);
+  float* to = run.output(0).data<float>() + row * columns;
+  for (std::int64_t i = 0; i < columns; ++i)
+    to[i] = inverse * (flow[i] * scale[i] - mean_flow - (x[i] - mean) * slope);
+}
+
+void add_pieces(const RowGradient& op, const float* sums, Tensor& total) {
+  auto* to = total.data<float>();
+  std::copy_n(sums, op.columns, to);
+  for (std::int64_t piece = 1; piece < op.pieces; ++piece) {
+    const float* more = sums + piece * 2 * op.columns;
+    for (std::int64_t i = 0; i < op.columns; ++i) to[i] += more[i];
+  }
+}
+
+void run_row_gradient(const RowGradient& op, const RunContext& run) {
+  auto* sums = run.scratch<float>();
+  constexpr std::int64_t kOperations = 16;
+  const std::int64_t cost = kOperations * op.rows / op.pieces * op.columns;
+  parallel_ranges(op.pieces, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      float* own = sums + piece * 2 * op.columns;
+      std::fill_n(own, 2 * op.columns, 0.0F);
+      const std::int64_t last = op.rows * (piece + 1) / op.pieces;
+      for (std::int64_t row = op.rows * piece / op.pieces; row < last; ++row)
+        row_gradient_of(op, run, row, {.scale = own, .bias = own + op.columns});
+    }
+  });
+  if (run.has_output(1)) add_pieces(op, sums, run.output(1));
+  if (run.has_output(2)) add_pieces(op, sums + op.columns, run.output(2));
+}
+
 }  // namespace
+
+PreparedKernel prepare_layer_normalization_gradient(PrepareContext& context) {
+  const Dims& x = context.dims(0);
+  const std::int64_t axis = context.get_int("axis");
+  RowGradient op{.rows = count_of(x, 0, axis),
+                 .columns = count_of(x, axis, x.size()),
+                 .epsilon = context.get_float("epsilon")};
+  constexpr std::int64_t kMostPieces = 64;
+  constexpr std::int64_t kRowsOfPiece = 8;
+  op.pieces = std::clamp<std::int64_t>(op.rows / kRowsOfPiece, 1, kMostPieces);
+  context.need_scratch(op.pieces * 2 * op.columns * sizeof(float));
+  return [op](const RunContext& run) { run_row_gradient(op, run); };
+}
 
 PreparedKernel prepare_layer_normalization(PrepareContext& context) {
   const RowNormalization op = read_rows(context, true);

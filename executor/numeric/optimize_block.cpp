@@ -10,6 +10,7 @@
 #include "executor/numeric/fuse_gelu.h"
 #include "executor/numeric/fuse_layer_norm.h"
 #include "executor/numeric/fuse_matmul.h"
+#include "executor/numeric/fuse_norm_gradient.h"
 #include "executor/numeric/fuse_post_ops.h"
 #include "executor/numeric/widen_products.h"
 #include "ir/remove_dead.h"
@@ -20,7 +21,7 @@ void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   // First the functions that exporters wrote as many ops, while these ops still stand side by side.
   fold_pad(graph);
   fold_batch_norm(graph);
-  fuse_batch_norm_gradient(graph);
+  fuse_norm_gradient(graph);
   fuse_gelu(graph);
   fuse_layer_norm(graph);
   // Then layouts and packed weights: convolutions and products become ops of the engine.

@@ -13,6 +13,7 @@
 #include "executor/sim/tiled_product.h"
 #include "executor/sim/vector_cost.h"
 #include "ir/annotation.h"
+#include "ir/late_tensor.h"
 #include "ir/ops/attention.h"
 #include "ir/ops/conv_algorithm.h"
 #include "ir/passes/round_operands.h"

@@ -90,6 +90,17 @@ void infer_batch_norm_gradient(InferContext& context) {
   }
 }
 
+// The sums of all rows stretch over X, too.
+void infer_layer_norm_gradient(InferContext& context) {
+  const Dims& x = context.dims(0);
+  Dims columns = x;
+  std::fill_n(columns.begin(), context.get_int("axis"), 1);
+  context.set_output(0, context.element(0), x);
+  for (std::size_t i = 1; i < 3; ++i) {
+    if (context.has_output(i)) context.set_output(i, context.element(0), columns);
+  }
+}
+
 Work work_of_matmul(const TypedOp& op) {
   const double inner = static_cast<double>(op.dims(0).back());
   return {.flop = 2 * inner * static_cast<double>(op.output(0).element_count()), .bytes = io_bytes(op)};
@@ -246,11 +257,11 @@ OpSpec layout_row(OpSpec made) {
 }
 
 // dX may take the memory of X or of what flows.
-OpSpec batch_norm_gradient_row() {
+OpSpec norm_gradient_row(std::string_view name, std::vector<AttributeSpec> attributes, InferFunction infer) {
   constexpr unsigned kEither = 3U;
-  OpSpec made = in_place(kEither, row("BatchNormalizationGradient", {{"X"}, {"dY"}, {"scale"}},
-                                      {must_have("epsilon", AttributeKind::Float)}, infer_batch_norm_gradient,
-                                      work_per_element<12>));
+  attributes.push_back(must_have("epsilon", AttributeKind::Float));
+  OpSpec made = in_place(
+      kEither, row(name, {{"X"}, {"dY"}, {"scale"}}, std::move(attributes), infer, work_per_element<12>));
   made.outputs = {{"dX"}, {"dScale", 'T', Formal::Optional}, {"dB", 'T', Formal::Optional}};
   return made;
 }
@@ -289,7 +300,9 @@ std::span<const OpSpec> fused_ops() {
     rows.back().view = true;
     rows.push_back(row_with_body("Chain"));
     rows.push_back(row_with_body("DepthwiseBlock"));
-    rows.push_back(batch_norm_gradient_row());
+    rows.push_back(norm_gradient_row("BatchNormalizationGradient", {}, infer_batch_norm_gradient));
+    rows.push_back(norm_gradient_row("LayerNormalizationGradient", {must_have("axis", AttributeKind::Int)},
+                                     infer_layer_norm_gradient));
     return family({.category = Category::Plain, .no_samples = kNoSlices}, std::move(rows));
   }();
   return kRows;

@@ -55,6 +55,10 @@ std::span<const KernelSpec> fused_kernels() {
        .prepare = prepare_batch_normalization_gradient,
        .domain = "podium",
        .in_place = 0b11},
+      {.name = "LayerNormalizationGradient",
+       .prepare = prepare_layer_normalization_gradient,
+       .domain = "podium",
+       .in_place = 0b11},
       {.name = "Chain", .prepare = prepare_chain, .domain = "podium"},
       {.name = "View", .prepare = prepare_view, .domain = "podium", .in_place = 1U},
   };

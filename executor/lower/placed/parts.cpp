@@ -1,7 +1,7 @@
 // Parts are found by walking the graph as a scheduler would: of the ops whose inputs are made, those of the
 // turn at hand go first, by their priority and in the order of the graph; when it has none left, its part
-// ends and the lowest turn with an op that is ready begins the next one. Ops that may wait and that nothing of
-// the part reads, nor another turn, are put off until something comes for their turn.
+// ends and the lowest turn with an op that is ready begins the next one. Ops that may wait and that nothing
+// of the part reads, nor another turn, are put off until something comes for their turn.
 //
 //   turn 0: a ── c ──┐         parts: {a, c}, {b, d}, {e}
 //   turn 1: b ── d ──┴ e  (e is of turn 0)
@@ -65,7 +65,9 @@ class Cutter {
  private:
   using Ready = std::priority_queue<Rank, std::vector<Rank>, std::greater<>>;
 
-  void make_ready(OpId id) { ready_[turns_[id]].push({options_.priority ? -options_.priority(id) : 0.0F, id}); }
+  void make_ready(OpId id) {
+    ready_[turns_[id]].push({options_.priority ? -options_.priority(id) : 0.0F, id});
+  }
 
   // Something has come for the turn: what was put off may be read now.
   void wake(const Turn& turn) {

@@ -1,8 +1,5 @@
 #include "executor/numeric/fold_batch_norm.h"
 
-#include "executor/kernels/tools/kernel.h"
-#include "ir/gradients/differentiate.h"
-#include "ir/passes/optimize.h"
 #include "tests/support/fusing.h"
 
 namespace podium::numeric {
@@ -38,45 +35,6 @@ TEST(FoldBatchNorm, StaysWhenTheConvolutionIsReadElsewhere) {
   s.output(y);
   EXPECT_FALSE(fold_batch_norm(s.graph));
   testing::expect_same_when_fused(s.graph);
-}
-
-// Outputs: the gradients of x, scale and bias of a normalisation that trains, weighted by numbers.
-ir::Graph gradients_of_training(const ir::Dims& x) {
-  Sketch s;
-  const ir::Dims channels{x[1]};
-  const ValueId variance = s.input(channels);
-  std::vector<ValueId> inputs{s.input(x), s.input(channels), s.input(channels), s.input(channels), variance};
-  const ValueId flow = s.input(x);
-  const ValueId y = s.op("BatchNormalization", inputs, {{"training_mode", std::int64_t{1}}});
-  const ValueId weighted = s.op("Mul", {y, flow});
-  const ir::InferOptions options{.evaluate = kernels::evaluate};
-  ir::infer(s.graph, options);
-  for (const ValueId gradient : differentiate(s.graph, weighted, std::span(inputs).first(3)))
-    s.output(gradient);
-  ir::optimize(s.graph, options);
-  return std::move(s.graph);
-}
-
-TEST(FuseBatchNormGradient, MakesOneOpOfIt) {
-  ir::Graph graph = gradients_of_training({2, 3, 4, 5});
-  EXPECT_TRUE(fuse_batch_norm_gradient(graph));
-  const std::string ops = ops_of(graph);
-  EXPECT_NE(ops.find("= podium.BatchNormalizationGradient("), std::string::npos) << ops;
-  for (const char* gone : {" = ReduceMean(", " = ReduceSum(", " = Sqrt(", " = Sub(", " = Mul("})
-    EXPECT_EQ(ops.find(gone), std::string::npos) << gone << " in\n" << ops;
-}
-
-TEST(FuseBatchNormGradient, GivesTheSameNumbers) {
-  for (const ir::Dims& x : {ir::Dims{2, 3, 4, 5}, {16, 5}, {1, 7, 100}, {3, 2, 2, 3, 4}, {5, 1, 9, 1}})
-    testing::expect_same_when_fused(gradients_of_training(x));
-}
-
-TEST(FuseBatchNormGradient, LeavesSumsOverOtherAxesAlone) {
-  Sketch s;
-  const ValueId x = s.input({2, 3, 4});
-  const ValueId mean = s.op("ReduceMean", {x, s.ints({1, 2})});
-  s.output(s.op("Mul", {s.op("Sub", {x, mean}), s.input({2, 3, 4})}));
-  EXPECT_FALSE(fuse_batch_norm_gradient(s.graph));
 }
 
 }  // namespace

@@ -229,11 +229,22 @@ TEST(TrainingSession, WarnsOfStatesThatUnderflow) {
   EXPECT_FALSE(warns());
 }
 
+// The same layers, normalised in the other two ways.
+constexpr const char* kNormalised = R"(agraph (float[2,3] x, float[2,3] wanted) => (float loss)
+  <float[3,3] w0 = {0.1,0.2,0.3, -0.1,0.4,0.2, 0.5,-0.2,0.1}, float[3] g0 = {1.1,0.9,1}, float[3] b0 = {0.1,0.1,0.1},
+   float[3,3] w1 = {0.3,-0.2,0.1, 0.2,0.1,-0.3, 0.1,0.1,0.4}, float[3] g1 = {0.8,1,1.2}, float[3] b1 = {0,0.2,-0.1},
+   float[3] mean = {0,0,0}, float[3] variance = {1,1,1}>
+  { a = MatMul(x, w0) c = LayerNormalization(a, g0, b0) d = Tanh(c)
+    e = MatMul(d, w1) f = BatchNormalization <training_mode = 1> (e, g1, b1, mean, variance)
+    g = Sub(f, wanted) h = Mul(g, g) loss = ReduceMean <keepdims = 0> (h) })";
+
+enum class Fuse : std::uint8_t { No, Yes };
+
 // What three steps over the layers come to.
-TensorsByName train_layers(const Strategy& strategy) {
+TensorsByName train_layers(const Strategy& strategy, const char* layers = kLayers, Fuse fuse = Fuse::No) {
   TrainingOptions options = with(strategy, 0.1, 0.9);
-  options.session.fuse = false;
-  TrainingSession session(model_of(kLayers), options);
+  options.session.fuse = fuse == Fuse::Yes;
+  TrainingSession session(model_of(layers), options);
   const std::int64_t count =
       std::int64_t{strategy.batches_per_step} * strategy.accumulation_factor * strategy.replicas;
   std::vector<float> x;
@@ -267,6 +278,19 @@ TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessor) {
   EXPECT_EQ(wanted.size(), 8U);
   expect_same(train_layers(sharded), wanted);
   expect_same(train_layers(pipelined), wanted);
+}
+
+// The gradient of a normalisation is one op wherever it is.
+TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessorForNormalisationsThatAreFused) {
+  const Strategy one{.batches_per_step = 2, .accumulation_factor = 4};
+  Strategy sharded = one;
+  sharded.virtual_graph_mode = VirtualGraphMode::Auto;
+  sharded.ipus = 2;
+  Strategy pipelined = sharded;
+  pipelined.pipelining = true;
+  const TensorsByName wanted = train_layers(one, kNormalised, Fuse::Yes);
+  expect_same(train_layers(sharded, kNormalised, Fuse::Yes), wanted);
+  expect_same(train_layers(pipelined, kNormalised, Fuse::Yes), wanted);
 }
 
 TEST(TrainingSession, APipelineOfFewerMicroBatchesThanStagesGivesTheNumbersOfOneProcessor) {

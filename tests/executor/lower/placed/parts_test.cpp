@@ -54,6 +54,29 @@ TEST(Parts, StayInAGroupAsLongAsTheOrderAllows) {
   EXPECT_EQ(parts[1].turn.processor, 1);
 }
 
+TEST(Parts, PutOffWhatMayWaitForThePartThatReadsIt) {
+  const std::vector<Part> parts =
+      make_parts(two_branches(), on_processors({0, 1, 0, 1, 0}), {.may_wait = [](ir::OpId op) {
+                   return op.index == 2;  // the Neg, of which the Sub alone reads
+                 }});
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_THAT(op_types(parts[0]), ElementsAre("Relu"));
+  EXPECT_THAT(op_types(parts[1]), ElementsAre("Add", "Mul"));
+  EXPECT_THAT(op_types(parts[2]), ElementsAre("Neg", "Sub"));
+}
+
+TEST(Parts, PutNothingOffThatTheSamePartOrAnotherTurnReads) {
+  const auto everything = [](ir::OpId) { return true; };
+  const std::vector<Part> one =
+      make_parts(two_branches(), on_processors({0, 0, 0, 0, 0}), {.may_wait = everything});
+  ASSERT_EQ(one.size(), 1U);
+  const std::vector<Part> two =
+      make_parts(two_branches(), on_processors({0, 1, 0, 1, 0}), {.may_wait = everything});
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_THAT(op_types(two[0]), ElementsAre("Add", "Mul"));
+  EXPECT_THAT(op_types(two[1]), ElementsAre("Relu", "Neg", "Sub"));
+}
+
 TEST(Parts, TakeTheOpOfTheHighestPriorityThatCanRun) {
   const std::vector<Part> parts =
       make_parts(two_branches(), on_processors({0, 0, 0, 0, 0}), {.priority = [](ir::OpId op) {
