@@ -169,8 +169,8 @@ std::string_view name_of(Source source) {
 }
 
 Source source_of(const Device& device, const Field& field) {
-  if (device.name == kHost) return Measured;
   const std::string_view name = std::string_view(device.name).substr(0, device.name.find(':'));
+  if (name == kHost) return Measured;
   const Device* preset = find_preset(name);
   if (preset == nullptr || !are_equal(device, *preset, field)) return Given;
   const auto exception = std::ranges::find_if(kSourceExceptions, [&](const SourceException& one) {

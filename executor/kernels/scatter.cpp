@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "executor/kernels/tools/dispatch.h"
 #include "executor/kernels/tools/indices.h"
@@ -140,10 +139,7 @@ void start_from(Before before, const RunContext& run) {
   const Tensor& data = run.input(0);
   Tensor& result = run.output(0);
   if (before == Before::Zeros) {
-    auto* bytes = static_cast<std::byte*>(result.raw());
-    parallel_ranges(static_cast<std::int64_t>(result.bytes()), 1, [&](std::int64_t begin, std::int64_t end) {
-      std::memset(bytes + begin, 0, end - begin);
-    });
+    zero_elements(result.type(), result.raw(), result.size());
   } else if (data.raw() != result.raw()) {
     copy_elements(data.type(), data.raw(), result.raw(), data.size());
   }

@@ -1,6 +1,5 @@
 #include "executor/numeric/fold_batch_norm.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 

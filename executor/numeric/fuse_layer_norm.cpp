@@ -9,30 +9,6 @@ using ir::ValueId;
 
 namespace {
 
-// The input of `id`, if `id` is a ReduceMean over the last axis with kept dims.
-std::optional<ValueId> read_by_mean(const Rewriter& rewriter, ValueId id) {
-  const auto mean = rewriter.producer(id, "ReduceMean");
-  if (!mean) return std::nullopt;
-  const ir::Op& op = rewriter.op(*mean);
-  if (op.inputs.size() < 2 || !op.inputs[1].valid() || ir::attribute<std::int64_t>(op, "keepdims") == 0) {
-    return std::nullopt;
-  }
-  const ir::Tensor* axes = rewriter.constant(op.inputs[1]);
-  const std::int64_t last = rewriter.type(op.inputs[0]).rank() - 1;
-  if (axes == nullptr || axes->size() != 1 || (axes->to_ints()[0] != last && axes->to_ints()[0] != -1)) {
-    return std::nullopt;
-  }
-  return op.inputs[0];
-}
-
-// `id` is x - mean(x): x.
-std::optional<ValueId> centered(const Rewriter& rewriter, ValueId id) {
-  const auto sub = rewriter.producer(id, "Sub");
-  if (!sub) return std::nullopt;
-  const ValueId x = rewriter.op(*sub).inputs[0];
-  return read_by_mean(rewriter, rewriter.op(*sub).inputs[1]) == x ? std::optional(x) : std::nullopt;
-}
-
 // `id` is the square of a value: that value.
 std::optional<ValueId> squared(const Rewriter& rewriter, ValueId id) {
   if (const auto pow = rewriter.producer(id, "Pow")) {
@@ -50,13 +26,13 @@ struct Variance {
 };
 
 // `id` is sqrt(mean(d * d) + epsilon).
-std::optional<Variance> deviation(const Rewriter& rewriter, ValueId id) {
+std::optional<Variance> deviation(const Rewriter& rewriter, ValueId id, const ir::Dims& axes) {
   const auto root = rewriter.producer(id, "Sqrt");
   const auto add = root ? rewriter.producer(rewriter.op(*root).inputs[0], "Add") : std::nullopt;
   if (!add) return std::nullopt;
   for (std::size_t i = 0; i < 2; ++i) {
     const auto epsilon = rewriter.number(rewriter.op(*add).inputs[i]);
-    const auto squares = read_by_mean(rewriter, rewriter.op(*add).inputs[1 - i]);
+    const auto squares = averaged(rewriter, rewriter.op(*add).inputs[1 - i], axes);
     const auto base = epsilon && squares ? squared(rewriter, *squares) : std::nullopt;
     if (base) return Variance{*base, *epsilon};
   }
@@ -72,11 +48,12 @@ bool is_parameter(const Rewriter& rewriter, ValueId id, std::int64_t count) {
 void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
   const ir::Op& div = rewriter.op(div_id);
   if (!div.is("Div")) return;
-  const auto variance = deviation(rewriter, div.inputs[1]);
-  const auto x = centered(rewriter, div.inputs[0]);
+  const ir::Dims last_axis{rewriter.type(div.inputs[0]).rank() - 1};
+  const auto variance = deviation(rewriter, div.inputs[1], last_axis);
+  const auto x = centered(rewriter, div.inputs[0], last_axis);
   if (!x || !variance) return;
   // Exporters subtract the mean once or twice.
-  if (variance->of != div.inputs[0] && centered(rewriter, variance->of) != x) return;
+  if (variance->of != div.inputs[0] && centered(rewriter, variance->of, last_axis) != x) return;
   const auto scaling = rewriter.only_reader(div.outputs[0], "Mul");
   if (!scaling) return;
   const std::int64_t count = rewriter.type(*x).dims.back();

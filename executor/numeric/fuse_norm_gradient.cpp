@@ -27,18 +27,6 @@ std::optional<ValueId> factor_beside(const Rewriter& rewriter, ValueId product, 
   return rewriter.other_input(*mul, known);
 }
 
-// Of a reduction that leaves their places: its axes in their order, counted from the first.
-std::optional<Dims> axes_of(const Rewriter& rewriter, const ir::Op& op) {
-  if (op.inputs.size() < 2 || ir::attribute<std::int64_t>(op, "keepdims") == 0) return std::nullopt;
-  const ir::Tensor* given = op.inputs[1].valid() ? rewriter.constant(op.inputs[1]) : nullptr;
-  if (given == nullptr) return std::nullopt;
-  const std::int64_t rank = rewriter.type(op.inputs[0]).rank();
-  Dims axes;
-  for (const std::int64_t axis : given->to_ints()) axes.push_back(ir::normalized_axis(axis, rank));
-  std::sort(axes.begin(), axes.end());
-  return axes;
-}
-
 // The axes of 0 to rank - 1 that are not among these.
 Dims other_axes(const Dims& axes, std::int64_t rank) {
   Dims others;
@@ -46,21 +34,6 @@ Dims other_axes(const Dims& axes, std::int64_t rank) {
     if (!std::binary_search(axes.begin(), axes.end(), axis)) others.push_back(axis);
   }
   return others;
-}
-
-// `id` is the mean of a value over the axes: that value.
-std::optional<ValueId> averaged(const Rewriter& rewriter, ValueId id, const Dims& axes) {
-  const auto mean = rewriter.producer(id, "ReduceMean");
-  if (!mean || axes_of(rewriter, rewriter.op(*mean)) != axes) return std::nullopt;
-  return rewriter.op(*mean).inputs[0];
-}
-
-// `id` is a value less its mean over the axes: that value.
-std::optional<ValueId> centered(const Rewriter& rewriter, ValueId id, const Dims& axes) {
-  const auto sub = rewriter.producer(id, "Sub");
-  if (!sub) return std::nullopt;
-  const ValueId x = rewriter.op(*sub).inputs[0];
-  return averaged(rewriter, rewriter.op(*sub).inputs[1], axes) == x ? std::optional(x) : std::nullopt;
 }
 
 // `id` is a value less its mean: over which axes.

@@ -190,4 +190,28 @@ bool is_static_float(const ir::Graph& graph, const Op& op) {
   return std::ranges::all_of(inputs_of(op), fits) && std::ranges::all_of(outputs_of(op), fits);
 }
 
+std::optional<ir::Dims> axes_of(const Rewriter& rewriter, const ir::Op& op) {
+  if (op.inputs.size() < 2 || ir::attribute<std::int64_t>(op, "keepdims") == 0) return std::nullopt;
+  const ir::Tensor* given = op.inputs[1].valid() ? rewriter.constant(op.inputs[1]) : nullptr;
+  if (given == nullptr) return std::nullopt;
+  const std::int64_t rank = rewriter.type(op.inputs[0]).rank();
+  ir::Dims axes;
+  for (const std::int64_t axis : given->to_ints()) axes.push_back(ir::normalized_axis(axis, rank));
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+std::optional<ir::ValueId> averaged(const Rewriter& rewriter, ir::ValueId id, const ir::Dims& axes) {
+  const auto mean = rewriter.producer(id, "ReduceMean");
+  if (!mean || axes_of(rewriter, rewriter.op(*mean)) != axes) return std::nullopt;
+  return rewriter.op(*mean).inputs[0];
+}
+
+std::optional<ir::ValueId> centered(const Rewriter& rewriter, ir::ValueId id, const ir::Dims& axes) {
+  const auto sub = rewriter.producer(id, "Sub");
+  if (!sub) return std::nullopt;
+  const ir::ValueId x = rewriter.op(*sub).inputs[0];
+  return averaged(rewriter, rewriter.op(*sub).inputs[1], axes) == x ? std::optional(x) : std::nullopt;
+}
+
 }  // namespace podium::numeric

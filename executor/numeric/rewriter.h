@@ -91,6 +91,15 @@ bool is_vector(const Rewriter& rewriter, ir::ValueId id, std::int64_t count);
 /// The same numbers with one axis.
 ir::ValueId as_vector(ir::Graph& graph, ir::ValueId constant);
 
+/// Of a reduction over known axes that leaves their places: the axes in their order, counted from the first.
+std::optional<ir::Dims> axes_of(const Rewriter& rewriter, const ir::Op& op);
+
+/// `id` is the ReduceMean of a value over the axes, as axes_of gives them: that value.
+std::optional<ir::ValueId> averaged(const Rewriter& rewriter, ir::ValueId id, const ir::Dims& axes);
+
+/// `id` is a value less its mean over the axes: that value.
+std::optional<ir::ValueId> centered(const Rewriter& rewriter, ir::ValueId id, const ir::Dims& axes);
+
 /// Every input and output that is there is a float tensor of static shape with at least one element.
 bool is_static_float(const ir::Graph& graph, const ir::Op& op);
 

@@ -334,8 +334,11 @@ void fill_elements(DataType type, const void* value, void* to, std::int64_t coun
 void zero_elements(DataType type, void* to, std::int64_t count) {
   if (type == DataType::String) {
     std::fill_n(static_cast<std::string*>(to), count, std::string());
-  } else if (count > 0) {
-    std::memset(to, 0, count * ir::storage_bytes(type));
+  } else {
+    auto* bytes = static_cast<std::byte*>(to);
+    parallel_ranges(count * ir::storage_bytes(type), 1, [&](std::int64_t begin, std::int64_t end) {
+      std::memset(bytes + begin, 0, end - begin);
+    });
   }
 }
 

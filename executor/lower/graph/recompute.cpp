@@ -1,6 +1,6 @@
-// Which forward ops run again, and their copies. Standard checkpoints, for n forward
-// ops in their order: intervals of 0.75 (sqrt(2 n) - 1) ops, each shorter than the one before by one op; in
-// each the op after which the fewest bytes wait, and what it and those before it leave to later ops is kept.
+// Which forward ops run again, and their copies. Standard checkpoints, for n forward ops in their order:
+// intervals of 0.75 (sqrt(2 n) - 1) ops, each shorter than the one before by one op; in each the op after
+// which the fewest bytes wait, and what it and those before it leave to later ops is kept.
 //
 // A copy is made where the backward pass first reads what an op has made, of that op and of all it needs that
 // runs again too, down to values that are kept:

@@ -158,12 +158,14 @@ ir::IdMap<ir::OpId, Turn> turns_of_sections(const Draft& draft, const Remote& re
 }
 
 // What a gradient computes of the forward pass alone, such as the statistics of a normalisation, comes with
-// the rest of it. What reads variables, which may change, stays where it is.
+// the rest of it. What reads variables, which may change, stays where it is, and so does everything where
+// parts come in rounds.
 ir::IdMap<ir::OpId, bool> may_wait(const Draft& draft) {
+  ir::IdMap<ir::OpId, bool> waits(std::ssize(draft.graph.ops), false);
+  if (has_rounds(draft)) return waits;
   ir::IdMap<ValueId, bool> is_input(std::ssize(draft.graph.values), false);
   for (ValueId id : draft.graph.inputs) is_input[id] = true;
   const ir::IdMap<ir::OpId, OpPass> passes = passes_of(draft.placed);
-  ir::IdMap<ir::OpId, bool> waits(std::ssize(draft.graph.ops), false);
   for (ir::OpId id : draft.graph.op_ids()) {
     const auto& inputs = inputs_of(draft.graph[id]);
     waits[id] = passes[id] == OpPass::Backward && !draft.variables.is_late(id) &&
@@ -177,10 +179,11 @@ ir::IdMap<ir::OpId, bool> may_wait(const Draft& draft) {
 executor::Program sharded(const Lowering& lowering) {
   Draft draft(lowering);
   Remote remote(draft);
-  PartOptions options{.streamed = remote.streamed(), .priority = draft.priorities()};
   const ir::IdMap<ir::OpId, bool> waits = may_wait(draft);
-  if (!has_rounds(draft)) options.may_wait = [&](ir::OpId op) { return waits[op]; };
-  std::vector<Part> parts = make_parts(draft.graph, turns_of_sections(draft, remote), options);
+  std::vector<Part> parts = make_parts(draft.graph, turns_of_sections(draft, remote),
+                                       {.streamed = remote.streamed(),
+                                        .may_wait = [&](ir::OpId op) { return waits[op]; },
+                                        .priority = draft.priorities()});
   Sharded strategy(draft, remote);
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (has_rounds(draft) && parts[p].turn.work == Work::MicroBatch) {

@@ -267,30 +267,27 @@ void expect_same(const TensorsByName& found, const TensorsByName& wanted) {
   }
 }
 
-TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessor) {
+// Of how many tensors.
+std::size_t expect_numbers_of_one_processor(const char* layers, Fuse fuse) {
   const Strategy one{.batches_per_step = 2, .accumulation_factor = 4};
   Strategy sharded = one;
   sharded.virtual_graph_mode = VirtualGraphMode::Auto;
   sharded.ipus = 2;
   Strategy pipelined = sharded;
   pipelined.pipelining = true;
-  const TensorsByName wanted = train_layers(one);
-  EXPECT_EQ(wanted.size(), 8U);
-  expect_same(train_layers(sharded), wanted);
-  expect_same(train_layers(pipelined), wanted);
+  const TensorsByName wanted = train_layers(one, layers, fuse);
+  expect_same(train_layers(sharded, layers, fuse), wanted);
+  expect_same(train_layers(pipelined, layers, fuse), wanted);
+  return wanted.size();
+}
+
+TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessor) {
+  EXPECT_EQ(expect_numbers_of_one_processor(kLayers, Fuse::No), 8U);
 }
 
 // The gradient of a normalisation is one op wherever it is.
 TEST(TrainingSession, EveryPlaceGivesTheNumbersOfOneProcessorForNormalisationsThatAreFused) {
-  const Strategy one{.batches_per_step = 2, .accumulation_factor = 4};
-  Strategy sharded = one;
-  sharded.virtual_graph_mode = VirtualGraphMode::Auto;
-  sharded.ipus = 2;
-  Strategy pipelined = sharded;
-  pipelined.pipelining = true;
-  const TensorsByName wanted = train_layers(one, kNormalised, Fuse::Yes);
-  expect_same(train_layers(sharded, kNormalised, Fuse::Yes), wanted);
-  expect_same(train_layers(pipelined, kNormalised, Fuse::Yes), wanted);
+  expect_numbers_of_one_processor(kNormalised, Fuse::Yes);
 }
 
 TEST(TrainingSession, APipelineOfFewerMicroBatchesThanStagesGivesTheNumbersOfOneProcessor) {
