@@ -5,11 +5,13 @@
 // clamp, narrow.
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "executor/kernels/cast.h"
 #include "executor/kernels/families.h"
 #include "executor/kernels/quantize.h"
 #include "executor/kernels/tools/elementwise.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 namespace {
@@ -251,8 +253,7 @@ PreparedKernel dequantize(PrepareContext& context) {
   };
 }
 
-// The range of the numbers, extended to 0, which the quantized type must be able to express.
-QuantizedRange range_with_zero(const Tensor& x) {
+QuantizedRange range_with_zero(std::span<const float> x) {
   constexpr std::int64_t kLanes = 16;
   float low[kLanes] = {};
   float high[kLanes] = {};
@@ -263,23 +264,45 @@ QuantizedRange range_with_zero(const Tensor& x) {
       high[i] = values[i] > high[i] ? values[i] : high[i];
     }
   };
-  const float* values = x.data<float>();
-  std::int64_t at = 0;
-  for (; at + kLanes <= x.size(); at += kLanes) take(values + at, kLanes);
-  take(values + at, x.size() - at);
+  std::size_t at = 0;
+  for (; at + kLanes <= x.size(); at += kLanes) take(x.data() + at, kLanes);
+  take(x.data() + at, static_cast<std::int64_t>(x.size() - at));
   return {*std::min_element(low, low + kLanes), *std::max_element(high, high + kLanes)};
 }
 
+// Numbers that a thread looks at in one go.
+constexpr std::int64_t kDynamicPiece = 1 << 14;
+
+// The range of the numbers, extended to 0, which the quantized type must be able to express. NaN is none.
+QuantizedRange range_of_pieces(std::span<const float> x) {
+  const std::int64_t pieces = (std::ssize(x) + kDynamicPiece - 1) / kDynamicPiece;
+  std::vector<QuantizedRange> ranges(pieces);
+  parallel_ranges(pieces, kDynamicPiece, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = i * kDynamicPiece;
+      ranges[i] = range_with_zero(x.subspan(first, std::min(kDynamicPiece, std::ssize(x) - first)));
+    }
+  });
+  QuantizedRange all{0, 0};
+  for (const QuantizedRange& range : ranges) {
+    all = {std::min(all.low, range.low), std::max(all.high, range.high)};
+  }
+  return all;
+}
+
 void dynamic_quantize(const RunContext& run) {
-  const Tensor& x = run.input(0);
-  const QuantizedRange range = range_with_zero(x);
+  const std::span<const float> x = run.input(0).values<float>();
+  const QuantizedRange range = range_of_pieces(x);
   const float width = range.high == range.low ? 1.0F : range.high - range.low;
   const float scale = width / 255.0F;
   const float zero = std::nearbyint(std::clamp(-range.low / scale, 0.0F, 255.0F));
   if (run.has_output(1)) *run.output(1).data<float>() = scale;
   if (run.has_output(2)) *run.output(2).data<std::uint8_t>() = static_cast<std::uint8_t>(zero);
   if (!run.has_output(0)) return;
-  quantize_floats<0>(x.data<float>(), {&scale, &zero}, x.size(), run.output(0).data<std::uint8_t>());
+  std::uint8_t* y = run.output(0).data<std::uint8_t>();
+  parallel_ranges(std::ssize(x), sizeof(float), [&](std::int64_t begin, std::int64_t end) {
+    quantize_floats<0>(x.data() + begin, {&scale, &zero}, end - begin, y + begin);
+  });
 }
 
 }  // namespace

@@ -226,6 +226,7 @@ class Pass {
   bool is_last(ValueId id) { return id.valid() && twin(id).last.valid() && rank(twin(id).last) == rank(id); }
 
   bool convert(const Op& op) {
+    if (is_made(op)) return true;
     if (op.is("ReduceMean") || op.is("ReduceMax")) return convert_reduction(op);
     if (moves_by_constants(graph_, op)) return convert_move(op);
     if (changes_each_number(graph_, op)) return convert_number(op);
@@ -306,18 +307,32 @@ class Pass {
     give(make_cast(made, type), output);
   }
 
+  // A ConvInteger gives the floats of the Cast behind it.
   bool convert_byte_convolution(const Op& op, std::vector<ValueId> operands) {
     const Dims weights = dims(operands[1]);
     operands[0] = last(operands[0]);
-    give(convolution_of(op, "ByteConvolution", weights, std::move(operands)), op.outputs[0]);
+    ValueId output = op.outputs[0];
+    if (op.is("ConvInteger")) output = rewriter_.op(rewriter_.only_reader(output)).outputs[0];
+    give(convolution_of(op, "ByteConvolution", weights, std::move(operands)), output);
     return true;
   }
 
+  // A Cast whose numbers have come with the convolution in front of it.
+  bool is_made(const Op& op) { return op.is("Cast") && twin(op.outputs[0]).last.valid(); }
+
+  // What a DynamicQuantizeLinear gives beside the bytes are single numbers.
   bool convert_number(const Op& op) {
     if (!is_last(op.inputs[0])) return false;
     Op change = op;
     change.inputs[0] = last(op.inputs[0]);
-    give(std::move(change), op.outputs[0]);
+    change.outputs[0] = graph_.add_value(graph_.fresh_name(graph_[op.outputs[0]].name));
+    infer_types(graph_, change);
+    twin(op.outputs[0]).last = change.outputs[0];
+    for (std::size_t i = 1; i < op.outputs.size(); ++i) {
+      if (op.outputs[i].valid()) twin(op.outputs[i]).missing = false;
+    }
+    ops_.push_back(std::move(change));
+    changed_ = true;
     return true;
   }
 
@@ -522,7 +537,7 @@ bool channels_last(ir::Graph& graph, const Layouts& layouts) {
     return std::find(all.begin(), all.end(), true) != all.end();
   };
   const auto is_conv = [](const Op& op) {
-    return op.is("Conv") || op.is("ConvTranspose") || op.is("QLinearConv");
+    return op.is("Conv") || op.is("ConvTranspose") || op.is("QLinearConv") || op.is("ConvInteger");
   };
   const bool concerns =
       any(layouts.inputs) || any(layouts.outputs) || std::any_of(graph.ops.begin(), graph.ops.end(), is_conv);

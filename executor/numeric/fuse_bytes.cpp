@@ -26,7 +26,16 @@ using ir::ValueId;
 
 namespace {
 
-enum Input : std::size_t { kWeights = 1, kScale, kBias, kZeroOfX, kScaleOfY, kZeroOfY, kInputs };
+enum Input : std::size_t {
+  kWeights = 1,
+  kScale,
+  kBias,
+  kZeroOfX,
+  kScaleOfY,
+  kZeroOfY,
+  kShiftOfWeights,
+  kInputs
+};
 
 // The numbers, each as it is, if all of them fit.
 template <class Numbers>
@@ -72,6 +81,28 @@ std::optional<Tensor> as_bytes(const Tensor& weights, const Tensor& zero) {
   });
 }
 
+// Any bytes: with their sign, and what each channel's then lack.
+std::vector<Tensor> shifted_bytes(const Tensor& weights, const Tensor* zero) {
+  const bool is_signed = weights.type() == DataType::Int8;
+  const std::int32_t taken_off = is_signed ? 0 : 128;
+  Tensor bytes = weights;
+  if (!is_signed) {
+    bytes = Tensor(DataType::Int8, weights.dims());
+    std::ranges::transform(weights.values<std::uint8_t>(), bytes.data<std::int8_t>(),
+                           [&](std::uint8_t byte) { return static_cast<std::int8_t>(byte - taken_off); });
+  }
+  Tensor shift(DataType::Int32, {weights.dim(0)});
+  for (std::int64_t i = 0; i < shift.size(); ++i) {
+    std::int32_t less = 0;
+    if (zero != nullptr) {
+      const std::int64_t at = zero->size() == 1 ? 0 : i;
+      less = is_signed ? zero->data<std::int8_t>()[at] : zero->data<std::uint8_t>()[at];
+    }
+    shift.data<std::int32_t>()[i] = taken_off - less;
+  }
+  return {std::move(bytes), std::move(shift)};
+}
+
 bool is_one_number(const Rewriter& rewriter, ValueId id) {
   const Tensor* constant = rewriter.constant(id);
   return constant != nullptr && constant->size() == 1;
@@ -81,6 +112,13 @@ bool is_one_number(const Rewriter& rewriter, ValueId id) {
 bool is_for_channels(const Rewriter& rewriter, ValueId id, std::int64_t channels) {
   return rewriter.constant(id) != nullptr && rewriter.type(id).element == DataType::Float &&
          (rewriter.constant(id)->size() == 1 || is_vector(rewriter, id, channels));
+}
+
+// One number that a run makes.
+bool is_later_number(const Rewriter& rewriter, ValueId id) {
+  const ir::Type& type = rewriter.type(id);
+  return rewriter.constant(id) == nullptr && type.is_static() && type.element_count() == 1 &&
+         type.element == DataType::Float;
 }
 
 // How far a product has got in taking in its readers, which it does in one order.
@@ -95,11 +133,16 @@ std::optional<Op> with_factors(Rewriter& rewriter, const Op& product, OpId reade
   const std::size_t input = next.is("Mul") ? kScale : kBias;
   const ValueId y = product.outputs[0];
   const ValueId other = rewriter.other_input(reader, y);
-  if (next_input(product) > input || !(rewriter.type(next.outputs[0]) == rewriter.type(y)) ||
-      !is_for_channels(rewriter, other, rewriter.type(y).dims.back()))
+  if (next_input(product) > input || !(rewriter.type(next.outputs[0]) == rewriter.type(y)))
     return std::nullopt;
   Op fused = product;
-  fused.inputs[input] = as_vector(rewriter.graph(), other);
+  if (is_for_channels(rewriter, other, rewriter.type(y).dims.back())) {
+    fused.inputs[input] = as_vector(rewriter.graph(), other);
+  } else if (input == kScale && is_later_number(rewriter, other)) {
+    fused.inputs[input] = other;
+  } else {
+    return std::nullopt;
+  }
   return fused;
 }
 
@@ -218,12 +261,39 @@ std::optional<std::vector<ValueId>> operands_of_qlinear_conv(Rewriter& rewriter,
                               op.inputs[kZeroOfResult]};
 }
 
+// Sums of 32 bits that a Cast makes floats of.
+std::optional<std::vector<ValueId>> operands_of_conv_integer(Rewriter& rewriter, const Op& op) {
+  enum : std::size_t { kX, kW, kZero, kZeroOfW };
+  const auto cast = rewriter.only_reader(op.outputs[0], "Cast");
+  const Tensor* weights = rewriter.constant(op.inputs[kW]);
+  const Tensor* zero = has_input(op, kZeroOfW) ? rewriter.constant(op.inputs[kZeroOfW]) : nullptr;
+  if (!cast || rewriter.type(rewriter.op(*cast).outputs[0]).element != DataType::Float ||
+      weights == nullptr || (zero == nullptr && has_input(op, kZeroOfW)) ||
+      !is_whole(rewriter.graph(), op.inputs[kX]) || !is_whole(rewriter.graph(), op.outputs[0]))
+    return std::nullopt;
+  std::vector<ValueId> operands(kInputs);
+  operands[0] = op.inputs[kX];
+  if (has_input(op, kZero)) operands[kZeroOfX] = op.inputs[kZero];
+  std::optional<Tensor> bytes;
+  if (zero != nullptr) bytes = as_bytes(*weights, *zero);
+  if (zero == nullptr && weights->type() == DataType::Int8) bytes = *weights;
+  if (bytes) {
+    operands[kWeights] = add(rewriter, std::move(*bytes));
+    return operands;
+  }
+  std::vector<Tensor> shifted = shifted_bytes(*weights, zero);
+  operands[kWeights] = add(rewriter, std::move(shifted[0]));
+  operands[kShiftOfWeights] = add(rewriter, std::move(shifted[1]));
+  return operands;
+}
+
 }  // namespace
 
 std::optional<std::vector<ValueId>> byte_operands(Rewriter& rewriter, const Op& op) {
   if (!kernels::has_exact_byte_products()) return std::nullopt;
   if (op.is("Conv")) return whole_operands(rewriter, op);
   if (op.is("QLinearConv")) return operands_of_qlinear_conv(rewriter, op);
+  if (op.is("ConvInteger")) return operands_of_conv_integer(rewriter, op);
   return std::nullopt;
 }
 

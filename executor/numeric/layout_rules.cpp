@@ -58,11 +58,12 @@ bool is_elementwise(const ir::Graph& graph, const Op& op) {
          });
 }
 
-// A QLinearConv that becomes a convolution of bytes, unless its weights do not fit them.
+// A convolution of bytes in ONNX's terms, which becomes one of ours unless its weights or readers forbid it.
 bool may_be_of_bytes(const ir::Graph& graph, const Op& op) {
-  constexpr std::size_t kWeights = 3;
-  return op.is("QLinearConv") && is_fixed(graph, op.inputs[kWeights]) &&
-         graph[op.inputs[0]].type.is_static() && kernels::has_exact_byte_products();
+  if (!op.is("QLinearConv") && !op.is("ConvInteger")) return false;
+  const std::size_t weights = op.is("QLinearConv") ? 3 : 1;
+  return is_fixed(graph, op.inputs[weights]) && graph[op.inputs[0]].type.is_static() &&
+         kernels::has_exact_byte_products();
 }
 
 }  // namespace
@@ -97,6 +98,10 @@ bool is_pool(const Op& op) {
 }
 
 bool changes_each_number(const ir::Graph& graph, const Op& op) {
+  if (op.is("DynamicQuantizeLinear")) {
+    const ir::Type& x = graph[op.inputs[0]].type;
+    return x.is_static() && x.rank() >= 3 && x.element_count() > 0;
+  }
   const bool quantizes = op.is("QuantizeLinear");
   if (!quantizes && !op.is("DequantizeLinear")) return false;
   constexpr ir::TypeSet kBytes{ir::DataType::Int8, ir::DataType::Uint8};
@@ -128,8 +133,9 @@ bool is_convolution(const ir::Graph& graph, const Op& op) {
 }
 
 bool keeps_layout(const ir::Graph& graph, const Op& op) {
-  if (op.outputs.size() != 1 || op.inputs.empty() || !op.spec->domain.empty()) return false;
+  if (op.inputs.empty() || !op.spec->domain.empty()) return false;
   if (changes_each_number(graph, op)) return true;
+  if (op.outputs.size() != 1) return false;
   return (is_static_float(graph, op) || is_of_narrow_floats(graph, op)) &&
          (op.is("Concat") || is_pool(op) || is_elementwise(graph, op));
 }

@@ -237,7 +237,8 @@ OpSpec byte_product_row(std::string_view name, std::vector<AttributeSpec> attrib
                      {"B", 'B', Formal::Optional},
                      {"x_zero_point", 'X', Formal::Optional},
                      {"y_scale", 'T', Formal::Optional},
-                     {"y_zero_point", 'Z', Formal::Optional}},
+                     {"y_zero_point", 'Z', Formal::Optional},
+                     {"w_shift", 'S', Formal::Optional}},
                     with_activation(std::move(attributes)), infer, work);
   made.outputs = {{"Y", 'Y'}};
   made.types = {{'X', bytes},
@@ -245,6 +246,7 @@ OpSpec byte_product_row(std::string_view name, std::vector<AttributeSpec> attrib
                 {'T', {DataType::Float}},
                 {'B', {DataType::Float, DataType::Int32}},
                 {'Z', bytes},
+                {'S', {DataType::Int32}},
                 {'Y', {DataType::Float, DataType::Int8, DataType::Uint8}}};
   return made;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "executor/kernels/tools/gemm.h"
 #include "executor/numeric/channels_last.h"
@@ -278,6 +279,112 @@ TEST(FuseBytes, ConvolvesAsQLinearConvDoes) {
   expect_bytes(qlinear_conv(DataType::Uint8, 128, DataType::Int8, 0, true));
   expect_bytes(qlinear_conv(DataType::Int8, 3, DataType::Int8, 0, false));
   expect_bytes(qlinear_conv(DataType::Uint8, 0, DataType::Uint8, 128, true));
+}
+
+// What quantizing a model's convolutions while they run leaves of them.
+struct DynamicConv {
+  Dims x{2, 6, 9, 11};
+  Dims weights{20, 6, 3, 3};
+  DataType type_of_weights = DataType::Uint8;
+  std::vector<int> zeros_of_weights{117};  // none: left out
+  IntList pads{1, 1, 1, 1};
+  IntList strides{1, 1};
+  IntList dilations{1, 1};
+  std::int64_t group = 1;
+  bool has_zero_of_x = true;
+  float least = -1;  // of X
+  float most = 1;
+};
+
+ValueId zeros_of_weights(Sketch& s, const DynamicConv& of) {
+  const auto count = std::ssize(of.zeros_of_weights);
+  if (count == 0) return ir::kNoValue;
+  Tensor zeros(of.type_of_weights, count == 1 ? Dims{} : Dims{count});
+  for (std::int64_t i = 0; i < count; ++i)
+    static_cast<std::int8_t*>(zeros.raw())[i] = static_cast<std::int8_t>(of.zeros_of_weights[i]);
+  return s.graph.add_constant(s.graph.fresh_name("zeros"), std::move(zeros));
+}
+
+// The sums of bytes as 32 bits, and the scale of the bytes.
+std::pair<ValueId, ValueId> convolved_bytes(Sketch& s, ValueId x, const DynamicConv& of) {
+  const std::vector<ValueId> bytes = s.builder.ops("", "DynamicQuantizeLinear", {x}, 3);
+  Tensor weights(of.type_of_weights, of.weights);
+  for (std::int64_t i = 0; i < weights.size(); ++i)
+    static_cast<std::int8_t*>(weights.raw())[i] = mixed(static_cast<int>(i));
+  const ValueId y =
+      s.op("ConvInteger",
+           {bytes[0], s.graph.add_constant(s.graph.fresh_name("w"), std::move(weights)),
+            of.has_zero_of_x ? bytes[2] : ir::kNoValue, zeros_of_weights(s, of)},
+           {{"pads", of.pads}, {"strides", of.strides}, {"dilations", of.dilations}, {"group", of.group}});
+  return {y, s.op("Mul", {bytes[1], s.number(0.003F)})};
+}
+
+Sketch sketch_of(const DynamicConv& of) {
+  Sketch s;
+  const ValueId x = s.op("Clip", {s.input(of.x), s.number(of.least), s.number(of.most)});
+  const auto [sums, scale] = convolved_bytes(s, x, of);
+  const ValueId y = s.op("Mul", {s.cast(sums, DataType::Float), scale});
+  const ValueId biased = s.op("Add", {y, floats(s, {1, of.weights[0], 1, 1}, -0.5F, 0.07F)});
+  s.output(s.op("Relu", {biased}));
+  return s;
+}
+
+void expect_bytes(const DynamicConv& of) { expect_bytes(sketch_of(of)); }
+
+TEST(FuseBytes, TakesInTheScaleThatARunMakes) {
+  if (!kernels::has_exact_byte_products()) GTEST_SKIP() << "no instructions that multiply bytes exactly";
+  const ir::Graph graph = fused(sketch_of(DynamicConv{}).graph);
+  for (const char* gone : {"ConvInteger", "Cast", "Add", "Relu"}) EXPECT_EQ(count_of(graph, gone), 0) << gone;
+  EXPECT_EQ(count_of(graph, "Mul"), 1) << ops_of(graph);
+}
+
+TEST(FuseBytes, ConvolvesBytesWhoseZeroPointARunMakes) {
+  expect_bytes(DynamicConv{});
+  expect_bytes(DynamicConv{.least = 0});
+  expect_bytes(DynamicConv{.most = 0});
+  expect_bytes(DynamicConv{.has_zero_of_x = false});
+}
+
+TEST(FuseBytes, ConvolvesWithWeightsThatNeedMoreThanAByteWithItsSign) {
+  expect_bytes(DynamicConv{.zeros_of_weights = {0}});
+  expect_bytes(DynamicConv{.zeros_of_weights = {255}});
+  expect_bytes(DynamicConv{.zeros_of_weights = {}});
+  expect_bytes(DynamicConv{.type_of_weights = DataType::Int8, .zeros_of_weights = {-100}});
+  expect_bytes(DynamicConv{.type_of_weights = DataType::Int8, .zeros_of_weights = {0}});
+  expect_bytes(DynamicConv{.type_of_weights = DataType::Int8, .zeros_of_weights = {}});
+}
+
+TEST(FuseBytes, ConvolvesWithAZeroPointForEachChannel) {
+  expect_bytes(DynamicConv{.weights = {5, 6, 3, 3}, .zeros_of_weights = {0, 90, 128, 200, 255}});
+  expect_bytes(DynamicConv{
+      .weights = {4, 3, 1, 2}, .zeros_of_weights = {7, 90, 128, 200}, .pads = {0, 0, 0, 1}, .group = 2});
+}
+
+TEST(FuseBytes, PadsWithAZeroPointThatARunMakes) {
+  expect_bytes(DynamicConv{.pads = {2, 0, 1, 3}, .strides = {2, 1}});
+  expect_bytes(DynamicConv{.pads = {2, 2, 2, 2}, .strides = {1, 2}, .dilations = {2, 2}});
+  expect_bytes(DynamicConv{.weights = {20, 6, 1, 1}, .pads = {0, 0, 0, 0}});
+  expect_bytes(DynamicConv{.weights = {20, 6, 1, 1}, .pads = {0, 0, 0, 0}, .strides = {2, 3}});
+  // The last row and column of X are in no window.
+  expect_bytes(DynamicConv{.x = {1, 6, 10, 10}, .pads = {1, 1, 0, 0}, .strides = {2, 2}});
+  expect_bytes(DynamicConv{.x = {1, 6, 10, 10}, .pads = {0, 0, 0, 0}, .strides = {2, 2}});
+}
+
+TEST(FuseBytes, ConvolvesDynamicBytesInGroupsLinesAndVolumes) {
+  expect_bytes(DynamicConv{.weights = {20, 3, 3, 3}, .group = 2});
+  expect_bytes(DynamicConv{.weights = {6, 1, 3, 3}, .group = 6});
+  expect_bytes(DynamicConv{.weights = {12, 1, 3, 3}, .group = 6});
+  expect_bytes(DynamicConv{.weights = {1, 6, 3, 3}});
+  expect_bytes(DynamicConv{.x = {1, 6, 300, 70}, .weights = {70, 6, 3, 3}});
+}
+
+TEST(FuseBytes, LeavesSumsThatNoCastReadsAloneAsTheyAre) {
+  Sketch s;
+  const auto [sums, scale] = convolved_bytes(s, s.input({1, 6, 8, 8}), {});
+  s.output(s.op("Mul", {s.cast(sums, DataType::Float), scale}));
+  s.output(s.cast(s.op("Abs", {sums}), DataType::Float));
+  expect_same_when_fused(s.graph, 0);
+  EXPECT_EQ(byte_product(fused(s.graph)), nullptr);
 }
 
 TEST(FuseBytes, LeavesAQLinearConvAloneWhoseWeightsDoNotFit) {
