@@ -2,11 +2,15 @@
 // An op on quantised tensors is the op of ONNX between a DequantizeLinear of each input and a QuantizeLinear
 // of the output; a product whose sum is exact in integers is MatMulInteger with the scales after it. Weights
 // of 2, 4 or 8 bits (MatMulNBits, GatherBlockQuantized) lie packed in bytes, the lowest bits first, in blocks
-// of one scale each: shifts and masks unpack them. Of constants that is done once.
+// of one scale each: shifts and masks unpack them. Of constants that is done once. Those of a product are
+// then of a type of so many bits, behind a DequantizeLinear, so that the engine may leave them narrow.
+#include <algorithm>
 #include <array>
 
 #include "importer/foreign_ops.h"
 #include "importer/foreign_tools.h"
+#include "ir/digest.h"
+#include "ir/late_tensor.h"
 
 namespace podium::importer {
 namespace {
@@ -241,17 +245,112 @@ BlockWeights take_block_weights(Rewrite& node) {
   return weights;
 }
 
-// The zero point of each block [N, blocks, 1]: packed like the weights, or numbers like the scales.
-ValueId zero_points(Rewrite& node, std::size_t input, const BlockWeights& weights, ValueId like) {
-  if (!node.has_input(input)) {
-    return node.number_like(static_cast<float>(std::int64_t{1} << (weights.bits - 1)), like);
+DataType type_of_bits(std::int64_t bits) {
+  return bits == 8 ? DataType::Uint8 : bits == 4 ? DataType::Uint4 : DataType::Uint2;
+}
+
+// Rows of packed numbers, of which the first `count` columns are meant.
+ValueId unpacked_rows(Rewrite& node, ValueId packed, const BlockWeights& weights, std::int64_t count) {
+  const ValueId numbers = unpacked_bits(node, reshaped(node, packed, {weights.rows, -1}), weights.bits);
+  return sliced(node, numbers, node.ints({0}), node.ints({count}), 1);
+}
+
+// Rows of so many numbers of `bits` bits each, the lowest first.
+struct PackedRows {
+  Tensor bytes;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t bits = 0;
+
+  std::int64_t bytes_of_row() const { return bytes.size() / rows; }
+  bool is_whole() const { return bytes.size() % rows == 0 && bytes_of_row() * 8 / bits >= columns; }
+  ir::Type type() const { return ir::Type::tensor(type_of_bits(bits), {rows, columns}); }
+};
+
+Tensor unpacked(const PackedRows& packed) {
+  const ir::Type type = packed.type();
+  Tensor numbers(type.element, type.dims);
+  auto* to = static_cast<std::uint8_t*>(numbers.raw());
+  const auto* from = packed.bytes.data<std::uint8_t>();
+  const std::int64_t in_byte = 8 / packed.bits;
+  const auto mask = static_cast<std::uint8_t>((1 << packed.bits) - 1);
+  for (std::int64_t row = 0; row < packed.rows; ++row, to += packed.columns, from += packed.bytes_of_row()) {
+    for (std::int64_t place = 0; place < in_byte; ++place) {
+      const std::int64_t count = (packed.columns - place + in_byte - 1) / in_byte;
+      for (std::int64_t i = 0; i < count; ++i)
+        to[i * in_byte + place] = from[i] >> (place * packed.bits) & mask;
+    }
   }
-  ValueId zeros = node.input(input);
-  if (node.type_of(zeros).element == DataType::Uint8) {
-    zeros = unpacked_bits(node, reshaped(node, zeros, {weights.rows, -1}), weights.bits);
-    zeros = sliced(node, zeros, node.ints({0}), node.ints({weights.blocks()}), 1);
+  return numbers;
+}
+
+// Known ones are unpacked once somebody reads them.
+Tensor unpacked_late(const PackedRows& packed) {
+  return ir::late_tensor(
+      packed.type(), [=] { return unpacked(packed); },
+      [=](ir::Digests& digests) {
+        return ir::Digester()
+            .add("rows of few bits")
+            .add(digests.of(packed.bytes))
+            .add(packed.bits)
+            .add(packed.rows)
+            .add(packed.columns)
+            .digest();
+      });
+}
+
+// Rows of packed numbers, of which the first `count` columns are meant, as numbers of so many bits.
+ValueId narrow_rows(Rewrite& node, ValueId packed, const BlockWeights& weights, std::int64_t count) {
+  const ir::Graph& graph = node.graph();
+  const bool may_change = std::ranges::find(graph.inputs, packed) != graph.inputs.end();
+  if (const auto& known = graph[packed].constant; known && known->defined() && !may_change) {
+    const PackedRows rows{*known, weights.rows, count, weights.bits};
+    if (known->type() == DataType::Uint8 && rows.is_whole()) return node.constant(unpacked_late(rows));
   }
-  return reshaped(node, node.before("CastLike", {zeros, like}), {weights.rows, weights.blocks(), 1});
+  return cast(node, unpacked_rows(node, packed, weights, count), type_of_bits(weights.bits));
+}
+
+// What a DequantizeLinear makes of the weights [N, K]; an invalid one where their types are beyond it.
+ValueId dequantized_blocks(Rewrite& node, ValueId bytes, ValueId scales, ValueId zeros,
+                           const BlockWeights& weights) {
+  const ir::Type real = node.type_of(scales);
+  const ir::Dims blocks{weights.rows, weights.blocks()};
+  const ir::TypeSet reals{DataType::Float, DataType::Float16, DataType::Bfloat16};
+  if (!reals.contains(real.element) || !real.is_static() || real.element_count() != ir::element_count(blocks))
+    return {};
+  if (!zeros.valid()) {
+    Tensor middle(type_of_bits(weights.bits), blocks);
+    std::fill_n(static_cast<std::uint8_t*>(middle.raw()), middle.size(),
+                static_cast<std::uint8_t>(1 << (weights.bits - 1)));
+    zeros = node.constant(std::move(middle));
+  } else if (node.type_of(zeros).element == DataType::Uint8) {
+    zeros = narrow_rows(node, zeros, weights, weights.blocks());
+  } else {
+    return {};
+  }
+  return node.before(
+      "DequantizeLinear",
+      {narrow_rows(node, bytes, weights, weights.columns), reshaped(node, scales, blocks), zeros},
+      {{"axis", std::int64_t{1}}, {"block_size", weights.block}});
+}
+
+// The same of any types. The zero points of the blocks are packed like the weights, or numbers like the
+// scales.
+ValueId computed_blocks(Rewrite& node, ValueId bytes, ValueId scales, ValueId zeros,
+                        const BlockWeights& weights) {
+  const std::vector<std::int64_t> of_blocks{weights.rows, weights.blocks(), 1};
+  ValueId zero = node.number_like(static_cast<float>(std::int64_t{1} << (weights.bits - 1)), scales);
+  if (zeros.valid()) {
+    const bool is_packed = node.type_of(zeros).element == DataType::Uint8;
+    if (is_packed) zeros = unpacked_rows(node, zeros, weights, weights.blocks());
+    zero = reshaped(node, node.before("CastLike", {zeros, scales}), of_blocks);
+  }
+  const ValueId packed = reshaped(node, bytes, {weights.rows, weights.blocks(), -1});
+  const ValueId numbers = node.before("CastLike", {unpacked_bits(node, packed, weights.bits), scales});
+  const ValueId centred = node.before("Sub", {numbers, zero});
+  const ValueId whole = node.before("Mul", {centred, reshaped(node, scales, of_blocks)});
+  return sliced(node, reshaped(node, whole, {weights.rows, -1}), node.ints({0}), node.ints({weights.columns}),
+                1);
 }
 
 void mat_mul_n_bits(Rewrite& node) {
@@ -260,13 +359,10 @@ void mat_mul_n_bits(Rewrite& node) {
   refuse_flag(node, "weight_prepacked");
   node.drop("accuracy_level");  // the least accuracy that is asked for: A is never rounded here
   const BlockWeights weights = take_block_weights(node);
-  const ValueId bytes = reshaped(node, node.input(kB), {weights.rows, weights.blocks(), -1});
-  const ValueId scales = reshaped(node, node.input(kScales), {weights.rows, weights.blocks(), 1});
-  const ValueId numbers = node.before("CastLike", {unpacked_bits(node, bytes, weights.bits), scales});
-  const ValueId centred = node.before("Sub", {numbers, zero_points(node, kZeros, weights, scales)});
-  const ValueId whole = reshaped(node, node.before("Mul", {centred, scales}), {weights.rows, -1});
-  const ValueId cut = sliced(node, whole, node.ints({0}), node.ints({weights.columns}), 1);
-  const ValueId right = transposed(node, cut, {1, 0});
+  ValueId rows = dequantized_blocks(node, node.input(kB), node.input(kScales), node.input(kZeros), weights);
+  if (!rows.valid())
+    rows = computed_blocks(node, node.input(kB), node.input(kScales), node.input(kZeros), weights);
+  const ValueId right = transposed(node, rows, {1, 0});
   if (!node.has_input(kBias)) return node.result(0, "MatMul", {node.input(kA), right});
   node.result(0, "Add", {node.before("MatMul", {node.input(kA), right}), node.input(kBias)});
 }

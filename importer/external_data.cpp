@@ -64,6 +64,10 @@ class NumbersInFile : public ir::NumberSource {
     });
     return numbers_;
   }
+  const void* bytes() const override {
+    const void* copy = numbers_.load(std::memory_order_acquire);
+    return copy == nullptr ? bytes_.data() : copy;
+  }
   void leave_memory() const override { file_->leave_memory(bytes_); }
   std::optional<ir::Digest> digest(ir::Digests& digests) const override {
     return ir::Digester()

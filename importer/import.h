@@ -19,7 +19,7 @@ inline constexpr int kNewestOpset = 28;
 /// Where the data of larger tensors are that lie inside a model's file.
 enum class LargeData : std::uint8_t {
   Copied,  ///< in memory: the file may be written over while the model lives
-  InFile,  ///< in the file, which is mapped, until somebody reads them
+  InFile,  ///< in the file, which is mapped and stays as it is, until somebody reads them at once
 };
 
 /// What the caller knows of the inputs before the model is read.

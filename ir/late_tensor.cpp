@@ -17,6 +17,14 @@ class Computed : public NumberSource {
 
   const KnownOp* from() const { return from_.get(); }
 
+  // An undefined tensor where they are made already.
+  Tensor made_anew() const {
+    std::unique_lock lock(mutex_);
+    const std::function<Tensor()> make = make_;
+    lock.unlock();
+    return make ? make() : Tensor();
+  }
+
   const void* numbers() const override {
     if (const void* numbers = numbers_.load(std::memory_order_acquire)) return numbers;
     const std::lock_guard lock(mutex_);
@@ -49,6 +57,12 @@ Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function
                    std::shared_ptr<const KnownOp> from) {
   return Tensor::late(type.element, type.dims,
                       std::make_shared<const Computed>(std::move(make), std::move(digest), std::move(from)));
+}
+
+Tensor made_for_one(const Tensor& tensor) {
+  const auto* computed = dynamic_cast<const Computed*>(tensor.source());
+  const Tensor made = computed == nullptr ? Tensor() : computed->made_anew();
+  return made.defined() ? made.reshaped(tensor.dims()) : tensor;
 }
 
 const KnownOp* made_by(const Tensor& tensor) {

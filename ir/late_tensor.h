@@ -24,6 +24,10 @@ struct KnownOp {
 Tensor late_tensor(const Type& type, std::function<Tensor()> make, std::function<Digest(Digests&)> digest,
                    std::shared_ptr<const KnownOp> from = nullptr);
 
+/// Such a tensor's numbers, made for the caller alone where nobody has read them yet: they go with what this
+/// gives. Any other tensor as it is.
+Tensor made_for_one(const Tensor& tensor);
+
 /// The `from` of such a tensor; nullptr for any other.
 const KnownOp* made_by(const Tensor& tensor);
 

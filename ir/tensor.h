@@ -21,6 +21,8 @@ class NumberSource {
   /// The numbers, made by the first call; they stay where they are as long as this lives. Several threads may
   /// call. Error where memory for them is lacking.
   virtual const void* numbers() const = 0;
+  /// The same numbers, wherever they begin: in a file they need no copy for it.
+  virtual const void* bytes() const { return numbers(); }
   /// Nobody is known to read them again: what the system can bring back may leave memory until somebody does.
   virtual void leave_memory() const {}
   /// Of where the numbers come from, without making them; empty where that takes as long.
@@ -67,6 +69,8 @@ class Tensor {
 
   const void* raw() const { return source_ == nullptr ? data_ : source_->numbers(); }
   void* raw() { return source_ == nullptr ? data_ : const_cast<void*>(source_->numbers()); }
+  /// What raw() has, for one who moves bytes alone: it may begin anywhere.
+  const void* raw_bytes() const { return source_ == nullptr ? data_ : source_->bytes(); }
   template <class T>
   const T* data() const {
     check_type(data_type_of<T>);

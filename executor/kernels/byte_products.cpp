@@ -116,7 +116,9 @@ template <class A>
 PackedProduct word_product(const PrepareContext& context, const Product& p, const Tensor& b) {
   WordWeights weights{.inner = p.k, .columns = p.n};
   weights.numbers = kept(context, {.name = "pairs of bytes", .from = b}, word_weights_type(p.k, p.n),
-                         [&] { return word_weights_of(b.values<std::int8_t>(), p.k, p.n).numbers; });
+                         [&](const Tensor& numbers) {
+                           return word_weights_of(numbers.values<std::int8_t>(), p.k, p.n).numbers;
+                         });
   return [rows = p.m, weights = std::move(weights)](const RunContext& /*run*/, const Tensor& left,
                                                     std::int32_t* to) {
     multiply_words(left.data<A>(), rows, weights, to);

@@ -30,7 +30,8 @@ PreparedKernel gather(PrepareContext& context) {
   context.need_scratch(ir::element_count(context.dims(1)) * sizeof(std::int64_t));
   return [outer, block, limit](const RunContext& run) {
     read_indices(run.input(1), limit, run.scratch<std::int64_t>());
-    gather_blocks(run.input(0).type(), run.input(0).raw(), run.output(0).raw(), outer, limit, block,
+    // Few rows of a large table are read: they may stay in the model's file.
+    gather_blocks(run.input(0).type(), run.input(0).raw_bytes(), run.output(0).raw(), outer, limit, block,
                   in_scratch(run, run.input(1).size()));
   };
 }

@@ -135,9 +135,14 @@ Tensor late_result(const ir::Op& op, std::span<const Datum> given) {
   kernel_of(op).prepare(context);
   const auto from = std::make_shared<ir::KnownOp>(ir::KnownOp{.op = op, .inputs = {}});
   for (const Datum& input : inputs) from->inputs.push_back(input.tensor);
+  const auto make = [=] {
+    std::vector<Datum> numbers = inputs;
+    for (Datum& input : numbers) input.tensor = ir::made_for_one(input.tensor);
+    return evaluate_now(op, numbers)[0].tensor;
+  };
   return ir::late_tensor(
-      context.output_types[0], [=] { return evaluate_now(op, inputs)[0].tensor; },
-      [=](ir::Digests& digests) { return digest_of(op, inputs, digests); }, from);
+      context.output_types[0], make, [=](ir::Digests& digests) { return digest_of(op, inputs, digests); },
+      from);
 }
 
 }  // namespace

@@ -35,13 +35,18 @@ bool is_weight(const Rewriter& rewriter, ValueId id) {
   return tensor != nullptr && tensor->rank() == 2;
 }
 
+// A Transpose of a matrix that changes it.
+bool swaps_axes(const Op& op) {
+  if (!op.is("Transpose")) return false;
+  const ir::AttributeValue* perm = ir::find_attribute(op, "perm");
+  return perm == nullptr || std::get<ir::IntList>(*perm) == ir::IntList{1, 0};
+}
+
 // The matrix whose transposition was folded to these weights, whoever else may read them.
 std::optional<Tensor> transposed_from(const Tensor& weights) {
   const ir::KnownOp* made = ir::made_by(weights);
-  if (made == nullptr || !made->op.is("Transpose") || made->inputs[0].rank() != 2) return std::nullopt;
-  const ir::AttributeValue* perm = ir::find_attribute(made->op, "perm");
-  const bool is_swap = perm == nullptr || std::get<ir::IntList>(*perm) == ir::IntList{1, 0};
-  return is_swap ? std::optional(made->inputs[0]) : std::nullopt;
+  if (made == nullptr || made->inputs[0].rank() != 2 || !swaps_axes(made->op)) return std::nullopt;
+  return made->inputs[0];
 }
 
 void convert_matmul(Rewriter& rewriter, OpId id) {
@@ -72,8 +77,9 @@ void convert_gemm(Rewriter& rewriter, OpId id) {
   rewriter.replace(id, std::move(fused));
 }
 
-// A DequantizeLinear of known numbers.
+// A DequantizeLinear of known numbers, perhaps transposed.
 struct Dequantizer {
+  bool is_transposed = false;
   std::int64_t axis = 0;
   std::int64_t block_size = 0;
   Tensor weights;
@@ -81,41 +87,60 @@ struct Dequantizer {
   std::optional<Tensor> zero_point;  // none: 0
 };
 
+// `known` gives an input, or nullptr where it is not known.
+template <class Known>
+std::optional<Dequantizer> dequantizer_from(const Op& op, const Known& known) {
+  const bool has_zero_point = op.inputs.size() > 2 && op.inputs[2].valid();
+  for (std::size_t i = 0; i < (has_zero_point ? 3 : 2); ++i) {
+    if (known(i) == nullptr) return std::nullopt;
+  }
+  Dequantizer found{.axis = ir::attribute<std::int64_t>(op, "axis"),
+                    .block_size = ir::attribute<std::int64_t>(op, "block_size"),
+                    .weights = *known(0),
+                    .scale = *known(1),
+                    .zero_point = {}};
+  if (has_zero_point) found.zero_point = *known(2);
+  return found;
+}
+
+// Of one that was folded.
+std::optional<Dequantizer> dequantizer_of(const Tensor& folded) {
+  if (const auto turned = transposed_from(folded)) {
+    auto found = dequantizer_of(*turned);
+    if (found) found->is_transposed = !found->is_transposed;
+    return found;
+  }
+  const ir::KnownOp* made = ir::made_by(folded);
+  if (made == nullptr || !made->op.is("DequantizeLinear")) return std::nullopt;
+  return dequantizer_from(made->op, [&](std::size_t i) { return &made->inputs[i]; });
+}
+
 // What makes the weights of a product, where all that it reads is known: an op that runs each time, or for a
 // few rows also one that was folded, since they are read once a run then, and narrow ones are a quarter of
 // the bytes.
 std::optional<Dequantizer> dequantizer_of(const Rewriter& rewriter, const Op& product) {
-  const auto of = [](const Op& op, const auto& known) -> std::optional<Dequantizer> {
-    const bool has_zero_point = op.inputs.size() > 2 && op.inputs[2].valid();
-    for (std::size_t i = 0; i < (has_zero_point ? 3 : 2); ++i) {
-      if (known(i) == nullptr) return std::nullopt;
-    }
-    Dequantizer found{.axis = ir::attribute<std::int64_t>(op, "axis"),
-                      .block_size = ir::attribute<std::int64_t>(op, "block_size"),
-                      .weights = *known(0),
-                      .scale = *known(1),
-                      .zero_point = {}};
-    if (has_zero_point) found.zero_point = *known(2);
-    return found;
-  };
-  if (const auto maker = rewriter.producer(product.inputs[1], "DequantizeLinear")) {
+  ValueId weights = product.inputs[1];
+  const auto turned = rewriter.producer(weights, "Transpose");
+  const bool is_transposed = turned && rewriter.type(weights).rank() == 2 && swaps_axes(rewriter.op(*turned));
+  if (is_transposed) weights = rewriter.op(*turned).inputs[0];
+  std::optional<Dequantizer> found;
+  if (const auto maker = rewriter.producer(weights, "DequantizeLinear")) {
     const Op& op = rewriter.op(*maker);
-    return of(op, [&](std::size_t i) { return rewriter.constant(op.inputs[i]); });
+    found = dequantizer_from(op, [&](std::size_t i) { return rewriter.constant(op.inputs[i]); });
+  } else if (const Tensor* folded = rewriter.constant(weights)) {
+    const ir::Dims& x = rewriter.type(product.inputs[0]).dims;
+    const std::int64_t rows = ir::element_count(x) / std::max<std::int64_t>(x.empty() ? 1 : x.back(), 1);
+    if (rows <= kernels::kMostStripRows) found = dequantizer_of(*folded);
   }
-  const Tensor* folded = rewriter.constant(product.inputs[1]);
-  const ir::KnownOp* made = folded == nullptr ? nullptr : ir::made_by(*folded);
-  const ir::Dims& x = rewriter.type(product.inputs[0]).dims;
-  const std::int64_t rows = ir::element_count(x) / std::max<std::int64_t>(x.empty() ? 1 : x.back(), 1);
-  if (made == nullptr || !made->op.is("DequantizeLinear") || rows > kernels::kMostStripRows)
-    return std::nullopt;
-  return of(made->op, [&](std::size_t i) { return &made->inputs[i]; });
+  if (found && is_transposed) found->is_transposed = !found->is_transposed;
+  return found;
 }
 
 // Whether weights of so many bits can be multiplied as they are: scales may differ from column to column of
 // the product, and from group to group of its summed axis.
 bool can_stay_narrow(const Dequantizer& dequantizer, bool transposed) {
   constexpr ir::TypeSet kNarrow{ir::DataType::Int8, ir::DataType::Uint8, ir::DataType::Int4,
-                                ir::DataType::Uint4};
+                                ir::DataType::Uint4, ir::DataType::Uint2};
   if (!kNarrow.contains(dequantizer.weights.type()) || dequantizer.weights.rank() != 2) return false;
   const Tensor& scale = dequantizer.scale;
   // A scale that makes a weight infinite may not be taken out of the sum.
@@ -141,10 +166,12 @@ void convert_dequantized(Rewriter& rewriter, OpId id) {
     return;
   }
   if (has_bias && !is_vector(rewriter, product.inputs[2], rewriter.type(product.outputs[0]).dims[1])) return;
-  const bool transposed = is_gemm && ir::attribute<std::int64_t>(product, "transB") != 0;
   if (rewriter.type(product.inputs[0]).rank() < 2) return;
   const auto dequantizer = dequantizer_of(rewriter, product);
-  if (!dequantizer || !can_stay_narrow(*dequantizer, transposed)) return;
+  if (!dequantizer) return;
+  const bool reads_transposed = is_gemm && ir::attribute<std::int64_t>(product, "transB") != 0;
+  const bool transposed = reads_transposed != dequantizer->is_transposed;
+  if (!can_stay_narrow(*dequantizer, transposed)) return;
   ir::Graph& graph = rewriter.graph();
   const auto known = [&](const Tensor& tensor) {
     return graph.add_constant(graph.fresh_name("dequantized"), tensor);

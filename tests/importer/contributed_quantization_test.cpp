@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/importer/by_hand.h"
+#include "tests/support/graph_text.h"
 
 namespace podium {
 namespace {
@@ -284,6 +287,25 @@ TEST(ContributedQuantization, MatMulNBitsUnpacksItsWeights) {
     expect_near(values<float>(run_text(head + "float[4] z" + op + ", z) }", with_numbers)[0]),
                 block_product_by_hand(testing::doubles(real), weights, {0.5, 1.5, 2, 0}), 2e-3);
   }
+}
+
+TEST(ContributedQuantization, MatMulNBitsLeavesKnownWeightsNarrow) {
+  const BlockWeightsByHand weights = weights_of(4);
+  const std::string text = "g (float[1,20] a) => (float[] y) <uint8[2,2,8] b = {" +
+                           fmt::format("{}", fmt::join(weights.packed(), ",")) +
+                           "}, float[4] s = {0.5,0.25,2,1}, uint8[2] z = {33,3}>"
+                           " { y = com.microsoft.MatMulNBits <N = 2, K = 20, block_size = 16> (a, b, s, z) }";
+  const ir::Graph graph = testing::graph_of(text);
+  const auto found =
+      std::ranges::find_if(graph.ops, [](const ir::Op& op) { return op.is("DequantizeLinear"); });
+  ASSERT_NE(found, graph.ops.end());
+  EXPECT_EQ(graph[found->inputs[0]].type, ir::Type::tensor(ir::DataType::Uint4, {2, 20}));
+  EXPECT_EQ(graph[found->inputs[2]].type, ir::Type::tensor(ir::DataType::Uint4, {2, 2}));
+  const Tensor real = testing::numbers({1, 20});
+  std::vector<float> a;
+  for (const double value : real.values<double>()) a.push_back(static_cast<float>(value));
+  expect_near(values<float>(run_text(text, {tensor<float>({1, 20}, a)})[0]),
+              block_product_by_hand(testing::doubles(real), weights, {1, 2, 3, 0}), 2e-3);
 }
 
 TEST(ContributedQuantization, MatMulNBitsHasAGradientByItsInput) {

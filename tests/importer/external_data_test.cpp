@@ -61,6 +61,15 @@ TEST_F(ExternalData, IsCopiedWhereItIsNotAligned) {
                         ir::Tensor::of<float>({2}, {0, 1})));
 }
 
+TEST_F(ExternalData, StaysInTheFileForOneWhoMovesBytes) {
+  const auto file = std::make_shared<const MappedFile>(folder_.write("in/w.bin", "z" + kFloats));
+  const ir::Tensor weight = tensor_in_file(ir::DataType::Float, {4}, file->bytes().subspan(1), file);
+  EXPECT_EQ(weight.raw_bytes(), file->bytes().data() + 1);
+  EXPECT_EQ(std::memcmp(weight.raw_bytes(), kFloats.data(), weight.bytes()), 0);
+  EXPECT_NE(weight.raw(), file->bytes().data() + 1);
+  EXPECT_EQ(weight.raw_bytes(), weight.raw());
+}
+
 TEST_F(ExternalData, OutlivesTheModelAndTheFile) {
   const std::string path = folder_.write("in/w.bin", kFloats);
   const ir::Tensor weight = weight_of(import({{"location", "w.bin"}}));

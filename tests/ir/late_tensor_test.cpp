@@ -48,6 +48,23 @@ TEST(ALateTensor, IsMadeOnceForSeveralThreads) {
   EXPECT_EQ(seen, std::vector<const void*>(4, late.raw()));
 }
 
+TEST(ALateTensor, IsMadeForOneWhoKeepsIt) {
+  int times_made = 0;
+  const Tensor late = late_tensor(
+      kPair,
+      [&] {
+        return ++times_made, Tensor::of<float>({2}, {3, 4});
+      },
+      no_digest);
+  const Tensor own = made_for_one(late.reshaped({2, 1}));
+  EXPECT_EQ(own.dims(), (Dims{2, 1}));
+  EXPECT_EQ(own.data<float>()[1], 4);
+  EXPECT_NE(own.data<float>(), late.data<float>());
+  EXPECT_EQ(times_made, 2);
+  EXPECT_EQ(made_for_one(late).data<float>(), late.data<float>());
+  EXPECT_EQ(times_made, 2);
+}
+
 TEST(ALateTensor, LetsGoOfWhatItWasMadeFrom) {
   auto from = std::make_shared<Tensor>(Tensor::of<float>({2}, {3, 4}));
   const std::weak_ptr<Tensor> held = from;

@@ -77,16 +77,24 @@ class Packer {
     parallel_ranges(strips, to_.groups * kStrip, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t strip = begin; strip < end; ++strip) pack_scales(strip);
     });
-    const auto zeros = std::as_const(to_.zero_points).values<float>();
-    if (std::ranges::all_of(zeros, [](float zero) { return zero == 0; })) to_.zero_points = {};
+    shorten_zero_points();
     const ir::Type type = ir::Type::tensor(ir::DataType::Uint8, {strips, to_.inner, to_.bytes_of_row()});
     to_.numbers = kept(
         context,
         {.name = is_transposed ? "transposed strips of few bits" : "strips of few bits", .from = weights},
-        type, [&] { return packed_numbers(weights, type); });
+        type, [&](const Tensor& narrow) { return packed_numbers(narrow, type); });
   }
 
  private:
+  // Alike ones are read from memory once.
+  void shorten_zero_points() {
+    const auto zeros = std::as_const(to_.zero_points).values<float>();
+    if (zeros.empty() || std::ranges::any_of(zeros, [&](float zero) { return zero != zeros[0]; })) return;
+    Tensor alike(ir::DataType::Float, {kStrip});
+    std::ranges::fill(alike.values<float>(), zeros[0]);
+    to_.zero_points = zeros[0] == 0 ? Tensor() : alike;
+  }
+
   bool of_bytes() const { return to_.kind == StripNumbers::Bytes; }
 
   Tensor packed_numbers(const Tensor& weights, const ir::Type& type) const {
@@ -106,11 +114,11 @@ class Packer {
     const std::int64_t at = strip * to_.groups * kStrip;
     for (std::int64_t group = 0; group < to_.groups; ++group) {
       for (std::int64_t j = 0; j < kStrip; ++j) {
-        const bool is_there = j < count;
+        const bool is_there = j < count;  // one that fills the strip up has a scale of 0
         to_.scales.data<float>()[at + group * kStrip + j] =
             is_there ? scales_.at(group, first + j) / to_.unit : 0.0F;
         to_.zero_points.data<float>()[at + group * kStrip + j] =
-            is_there ? zeros_.at(group, first + j) + shift_ : 0.0F;
+            zeros_.at(group, first + (is_there ? j : 0)) + shift_;
       }
     }
   }

@@ -44,7 +44,7 @@ std::optional<PreparedKernel> prepare_strip_winograd(PrepareContext& context, co
   const WinogradWindows windows = winograd_windows({.in_channels = shape.x.channels}, weights.data<float>());
   const Dims dims{floats_of_winograd_windows(shape)};
   const Tensor transformed = kept(context, {.name = "Winograd strips", .from = weights},
-                                  ir::Type::tensor(DataType::Float, dims), [&] {
+                                  ir::Type::tensor(DataType::Float, dims), [&](const Tensor& /*numbers*/) {
                                     Tensor all(DataType::Float, dims);
                                     transform_windows(shape, windows, all.data<float>());
                                     return all;

@@ -127,7 +127,7 @@ Tensor packed(const PrepareContext& context, const Tensor& weights, const memory
   const std::array layouts{from.data, to.data};  // descriptions are known again by their bytes
   return kept(context, {.name = "oneDNN", .from = weights, .layout = std::as_bytes(std::span(layouts))},
               ir::Type::tensor(DataType::Uint8, {static_cast<std::int64_t>(to.get_size())}),
-              [&] { return packed(weights.raw(), from, to); });
+              [&](const Tensor& numbers) { return packed(numbers.raw(), from, to); });
 }
 
 Call::Call(dnnl::primitive primitive, std::vector<std::pair<int, memory::desc>> arguments)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "executor/kernels/tools/instructions.h"
+#include "ir/late_tensor.h"
 
 namespace podium::kernels {
 namespace {
@@ -32,16 +33,17 @@ ir::Digest machine() {
 }  // namespace
 
 Tensor kept(const PrepareContext& context, const Packing& packing, const ir::Type& type,
-            const std::function<Tensor()>& make) {
+            const std::function<Tensor(const Tensor& numbers)>& make) {
   // Smaller ones are packed sooner than a file is found.
   constexpr std::size_t kFewBytes = std::size_t{128} << 10;
   PackedStore* store = context.packed_store;
   const std::size_t bytes = type.element_count() * storage_bytes(type.element);
-  if (store == nullptr || bytes < kFewBytes) return make();
+  const auto packed = [&] { return make(ir::made_for_one(packing.from)); };
+  if (store == nullptr || bytes < kFewBytes) return packed();
   static const ir::Digest kMachine = machine();
   ir::Digester key;
   key.add(kMachine).add(packing.name).add(packing.layout).add(store->digests().of(packing.from));
-  const auto memory = std::make_shared<const Tensor>(store->get(key.digest(), bytes, make));
+  const auto memory = std::make_shared<const Tensor>(store->get(key.digest(), bytes, packed));
   return Tensor::adopt(type.element, type.dims, memory->raw(), memory);
 }
 

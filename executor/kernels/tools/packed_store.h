@@ -27,9 +27,9 @@ struct Packing {
   std::span<const std::byte> layout = {};
 };
 
-/// What `make` packs, a tensor of this type, or what it packed before: the context's store is asked where
-/// there is one and the bytes are many.
+/// What `make` packs of the numbers, a tensor of this type, or what it packed before: the context's store is
+/// asked where there is one and the bytes are many. Numbers that come late are made for `make` alone.
 Tensor kept(const PrepareContext& context, const Packing& packing, const ir::Type& type,
-            const std::function<Tensor()>& make);
+            const std::function<Tensor(const Tensor& numbers)>& make);
 
 }  // namespace podium::kernels

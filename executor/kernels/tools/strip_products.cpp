@@ -268,6 +268,7 @@ template <StripNumbers kNumbers, int kStrips, int kRows>
                                               std::int64_t row, Tile<kRows, kStrips>& tile) {
   const std::int64_t bytes_of_strip = w.inner * w.bytes_of_row();
   const std::int64_t scales_of_strip = w.groups * kStrip;
+  const std::int64_t zero_step = w.zero_points.rank() == 1 ? 0 : 1;
   for (std::int64_t group = 0; group < w.groups; ++group) {
     const std::int64_t first = group * w.group;
     const std::int64_t count = std::min(first + w.group, w.inner) - first;
@@ -278,8 +279,9 @@ template <StripNumbers kNumbers, int kStrips, int kRows>
     clear(sums);
     const auto* rows = numbers + first * w.bytes_of_row();
     if (w.zero_points.defined()) {
-      add_products<kNumbers, true, kStrips>(rows, bytes_of_strip, w.zero_points.data<float>() + at,
-                                            scales_of_strip, x, 1, count, w.unit, {}, sums);
+      const float* zeros = w.zero_points.data<float>() + at * zero_step;
+      add_products<kNumbers, true, kStrips>(rows, bytes_of_strip, zeros, scales_of_strip * zero_step, x, 1,
+                                            count, w.unit, {}, sums);
     } else {
       add_products<kNumbers, false, kStrips>(rows, bytes_of_strip, nullptr, 0, x, 1, count, w.unit, {}, sums);
     }
@@ -459,13 +461,15 @@ std::string name_of_packing(StripSource source, StripNumbers kind) {
 template <class T>
 StripWeights known_strips(const PrepareContext& context, const ir::Tensor& weights, StripSource source,
                           StripNumbers kind, ir::DataType element) {
-  const WeightMatrix<T> from = matrix_of<T>(weights, source);
-  StripWeights strips{.inner = from.inner, .columns = from.columns, .kind = kind};
+  const bool is_plain = source == StripSource::Plain;
+  const std::int64_t columns = weights.dim(is_plain ? 1 : 0);
+  const std::int64_t inner = is_plain ? weights.dim(0) : weights.size() / std::max<std::int64_t>(columns, 1);
+  StripWeights strips{.inner = inner, .columns = columns, .kind = kind};
   const ir::Dims dims{strips.strips(), strips.inner, kStrip};
   strips.numbers = kept(context, {.name = name_of_packing(source, kind), .from = weights},
-                        ir::Type::tensor(element, dims), [&] {
+                        ir::Type::tensor(element, dims), [&](const ir::Tensor& numbers) {
                           ir::Tensor packed(element, dims);
-                          pack_strips(from, static_cast<T*>(packed.raw()));
+                          pack_strips(matrix_of<T>(numbers, source), static_cast<T*>(packed.raw()));
                           return packed;
                         });
   return strips;

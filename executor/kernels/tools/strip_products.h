@@ -59,11 +59,12 @@ struct StripWeights {
   StripNumbers kind = StripNumbers::Floats;
   ir::Tensor numbers = {};  ///< [strip, row, bytes of a row]
 
-  std::int64_t group = 0;       ///< rows of a group; the last one may have fewer
-  std::int64_t groups = 0;      ///< 0 for floats of any width
-  float unit = 1;               ///< what x is multiplied by beforehand, and the scales were divided by
-  ir::Tensor scales = {};       ///< [strip, group, column], floats
-  ir::Tensor zero_points = {};  ///< [strip, group, column], floats; undefined where all are 0
+  std::int64_t group = 0;   ///< rows of a group; the last one may have fewer
+  std::int64_t groups = 0;  ///< 0 for floats of any width
+  float unit = 1;           ///< what x is multiplied by beforehand, and the scales were divided by
+  ir::Tensor scales = {};   ///< [strip, group, column], floats
+  /// [strip, group, column], floats; [column] where all are alike, undefined where all are 0.
+  ir::Tensor zero_points = {};
 
   std::int64_t strips() const { return strip_count(columns); }
   std::int64_t bytes_of_row() const { return kStrip * bits_of(kind) / 8; }

@@ -79,7 +79,8 @@ ValueId narrow(Sketch& s, const ir::Dims& dims, int lowest, int count) {
 // alone.
 template <class T>
 void expect_narrow_product(int lowest, int count) {
-  for (const bool has_zero_points : {false, true}) {
+  enum class ZeroPoints : std::uint8_t { None, Alike, Own };
+  for (const ZeroPoints zero_points : {ZeroPoints::None, ZeroPoints::Alike, ZeroPoints::Own}) {
     for (const std::int64_t block : {0, 1, 4, 16}) {
       Sketch s;
       constexpr std::int64_t kInner = 10;
@@ -88,7 +89,8 @@ void expect_narrow_product(int lowest, int count) {
       const ir::Dims groups =
           is_blocked ? ir::Dims{(kInner + block - 1) / block, kColumns} : ir::Dims{kColumns};
       std::vector<ValueId> inputs{narrow<T>(s, {kInner, kColumns}, lowest, count), s.weight(groups, 0.1F)};
-      if (has_zero_points) inputs.push_back(narrow<T>(s, groups, lowest, count));
+      if (zero_points == ZeroPoints::Alike) inputs.push_back(narrow<T>(s, groups, lowest + 1, 1));
+      if (zero_points == ZeroPoints::Own) inputs.push_back(narrow<T>(s, groups, lowest, count));
       const ValueId w =
           s.op("DequantizeLinear", inputs, {{"axis", std::int64_t{!is_blocked}}, {"block_size", block}});
       s.output(s.op("MatMul", {s.input({3, 3, kInner}), w}));
@@ -105,6 +107,34 @@ TEST(FuseMatmul, MultipliesWeightsOfFewBitsAsTheyAre) {
   expect_narrow_product<std::uint8_t>(0, 256);
   expect_narrow_product<ir::Int4>(-8, 16);
   expect_narrow_product<ir::Uint4>(0, 16);
+  expect_narrow_product<ir::Uint2>(0, 4);
+}
+
+// Rows of weights, as MatMulNBits has them, are turned in front of the product.
+ValueId turned_rows(Sketch& s) {
+  const ValueId rows =
+      s.op("DequantizeLinear",
+           {narrow<ir::Uint4>(s, {70, 10}, 0, 16), s.weight({70, 3}), narrow<ir::Uint4>(s, {70, 3}, 0, 16)},
+           {{"axis", std::int64_t{1}}, {"block_size", std::int64_t{4}}});
+  return s.op("Transpose", {rows}, {{"perm", ir::IntList{1, 0}}});
+}
+
+TEST(FuseMatmul, MultipliesRowsOfFewBitsThatAreTurnedAsTheyAre) {
+  Sketch s;
+  s.output(s.op("MatMul", {s.input({5, 10}), turned_rows(s)}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_matmul(s.graph));
+  ASSERT_EQ(s.graph.ops.size(), 1U);
+  EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+}
+
+TEST(FuseMatmul, LeavesTurnedRowsAloneWhoseBlocksAreNotOfTheSum) {
+  Sketch s;
+  const ValueId columns = s.op("DequantizeLinear", {narrow<ir::Uint4>(s, {8, 10}, 0, 16), s.weight({2, 10})},
+                               {{"axis", std::int64_t{0}}, {"block_size", std::int64_t{4}}});
+  s.output(s.op("MatMul", {s.input({5, 10}), s.op("Transpose", {columns})}));
+  expect_same_when_fused(s.graph);
+  EXPECT_FALSE(fuse_matmul(s.graph));
 }
 
 TEST(FuseMatmul, TakesTheTransposedWeightsAndTheBiasOfAGemm) {
@@ -136,6 +166,24 @@ Sketch with_folded_weights(std::int64_t rows) {
   return s;
 }
 
+// The same of rows: y = x transposed(w).
+Sketch with_folded_rows(std::int64_t rows) {
+  Sketch s;
+  const ir::Tensor q = *s.graph[narrow<ir::Uint4>(s, {260, 64}, 0, 16)].constant;
+  const ir::Tensor scale = *s.graph[s.weight({260, 4}, 0.1F)].constant;
+  const ir::Op dequantize{.spec = ir::find_op("", "DequantizeLinear"),
+                          .name = "w",
+                          .inputs = {ValueId{0}, ValueId{1}},
+                          .outputs = {ValueId{2}},
+                          .attributes = {{"axis", std::int64_t{1}}, {"block_size", std::int64_t{16}}}};
+  const ir::Op transpose{
+      .spec = ir::find_op("", "Transpose"), .name = "t", .inputs = {ValueId{0}}, .outputs = {ValueId{1}}};
+  const auto wide = kernels::evaluate(dequantize, std::vector<ir::Datum>{q, scale});
+  const ValueId w = s.graph.add_constant("w", kernels::evaluate(transpose, wide)[0].tensor);
+  s.output(s.op("MatMul", {s.input({rows, 64}), w}));
+  return s;
+}
+
 const ir::Tensor& weights_of(const Sketch& s) { return *s.graph[s.graph.ops[0].inputs[1]].constant; }
 
 TEST(FuseMatmul, MultipliesAFewRowsWithFoldedWeightsOfFewBitsAsTheyWere) {
@@ -145,6 +193,18 @@ TEST(FuseMatmul, MultipliesAFewRowsWithFoldedWeightsOfFewBitsAsTheyWere) {
   ASSERT_EQ(s.graph.ops.size(), 1U);
   EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
   EXPECT_EQ(weights_of(s).type(), ir::DataType::Int8);
+}
+
+TEST(FuseMatmul, MultipliesAFewRowsWithFoldedRowsOfFewBitsAsTheyWere) {
+  Sketch s = with_folded_rows(6);
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_matmul(s.graph));
+  EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+  EXPECT_EQ(weights_of(s).type(), ir::DataType::Uint4);
+  Sketch more = with_folded_rows(7);
+  expect_same_when_fused(more.graph);
+  EXPECT_TRUE(fuse_matmul(more.graph));
+  EXPECT_TRUE(more.graph.ops[0].is("MatMul", "podium"));
 }
 
 // So results do not depend on who has read the weights before.
