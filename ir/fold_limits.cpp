@@ -108,6 +108,10 @@ double memory_of_outputs(const TypedOp& op) {
   return bytes;
 }
 
+// Wider numbers than it takes, which nobody makes before they are read (late_tensor.h), and few who read them
+// as they were.
+bool only_widens(const TypedOp& op) { return op.op.is("DequantizeLinear"); }
+
 // Sizes that are not known count as negative ones.
 double flop_of(const TypedOp& op) { return std::max(work_of(op).flop, 0.0); }
 
@@ -124,7 +128,8 @@ FoldLimits::FoldLimits(const Graph& graph, const InferOptions& options)
 
 bool FoldLimits::allow(const TypedOp& op) const {
   const double given = memory_of_outputs(op);
-  const bool is_small = given <= static_cast<double>(most_bytes_) || given <= memory_of_inputs(op);
+  const bool is_small =
+      given <= static_cast<double>(most_bytes_) || given <= memory_of_inputs(op) || only_widens(op);
   return is_small && given <= bytes_left_ && flop_of(op) <= flop_left_;
 }
 
@@ -134,7 +139,7 @@ bool FoldLimits::allow_left_out(const TypedOp& op) const {
     for (const Type& type : types) bytes += type.is_tensor() && type.is_static() ? packed_bytes(type) : 0;
     return bytes;
   };
-  return bytes_of(op.output_types) <= std::max(most_bytes_, bytes_of(op.input_types));
+  return bytes_of(op.output_types) <= std::max(most_bytes_, bytes_of(op.input_types)) || only_widens(op);
 }
 
 void FoldLimits::count(const TypedOp& op, std::span<const Datum> results) {

@@ -87,7 +87,8 @@ using Evaluate = std::function<std::vector<Datum>(const Op& op, std::span<const 
 struct InferOptions {
   /// Absent: types only, nothing is folded.
   Evaluate evaluate = {};
-  /// A folded result larger than this many bytes is kept only when it is no larger than the op's inputs.
+  /// A folded result larger than this many bytes is kept only when it is no larger than the op's inputs, or
+  /// these dequantised.
   std::int64_t most_folded_bytes = std::int64_t{64} << 20;
 };
 

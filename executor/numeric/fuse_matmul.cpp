@@ -115,8 +115,11 @@ std::optional<Dequantizer> dequantizer_of(const Tensor& folded) {
   return dequantizer_from(made->op, [&](std::size_t i) { return &made->inputs[i]; });
 }
 
-// What makes the weights of a product, where all that it reads is known: an op that runs each time, or for a
-// few rows also one that was folded, since they are read once a run then, and narrow ones are a quarter of
+// Weights that take more bytes as floats stay narrow, however many rows they are multiplied with.
+constexpr std::int64_t kMostWideBytes = std::int64_t{64} << 20;
+
+// What makes the weights of a product, where all that it reads is known: an op that runs each time, or one
+// that was folded, where the weights are many or read once a run for a few rows: narrow ones are a quarter of
 // the bytes.
 std::optional<Dequantizer> dequantizer_of(const Rewriter& rewriter, const Op& product) {
   ValueId weights = product.inputs[1];
@@ -130,7 +133,8 @@ std::optional<Dequantizer> dequantizer_of(const Rewriter& rewriter, const Op& pr
   } else if (const Tensor* folded = rewriter.constant(weights)) {
     const ir::Dims& x = rewriter.type(product.inputs[0]).dims;
     const std::int64_t rows = ir::element_count(x) / std::max<std::int64_t>(x.empty() ? 1 : x.back(), 1);
-    if (rows <= kernels::kMostStripRows) found = dequantizer_of(*folded);
+    const bool are_many = static_cast<std::int64_t>(folded->bytes()) > kMostWideBytes;
+    if (rows <= kernels::kMostStripRows || are_many) found = dequantizer_of(*folded);
   }
   if (found && is_transposed) found->is_transposed = !found->is_transposed;
   return found;
