@@ -70,6 +70,19 @@ const KnownOp* made_by(const Tensor& tensor) {
   return computed == nullptr ? nullptr : computed->from();
 }
 
+namespace {
+
+bool only_moves(const Op& op) { return op.is("Transpose") || op.is("Slice"); }
+
+}  // namespace
+
+DataType narrow_type(const Tensor& constant) {
+  const KnownOp* made = made_by(constant);
+  if (made == nullptr) return DataType::Undefined;
+  if (made->op.is("DequantizeLinear")) return made->inputs[0].type();
+  return only_moves(made->op) ? narrow_type(made->inputs[0]) : DataType::Undefined;
+}
+
 std::int64_t stored_bytes(const Tensor& constant) {
   const std::int64_t own = packed_bytes(constant.type_and_dims());
   const KnownOp* made = made_by(constant);
@@ -79,8 +92,7 @@ std::int64_t stored_bytes(const Tensor& constant) {
     for (const Tensor& input : made->inputs) bytes += input.defined() ? stored_bytes(input) : 0;
     return std::min(own, bytes);
   }
-  const bool only_moves = made->op.is("Transpose") || made->op.is("Slice");
-  if (!only_moves) return own;
+  if (!only_moves(made->op)) return own;
   const Tensor& whole = made->inputs[0];
   const double of_whole = static_cast<double>(constant.size()) / static_cast<double>(whole.size());
   return std::min<std::int64_t>(own, std::llround(of_whole * static_cast<double>(stored_bytes(whole))));

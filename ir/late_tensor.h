@@ -31,6 +31,10 @@ Tensor made_for_one(const Tensor& tensor);
 /// The `from` of such a tensor; nullptr for any other.
 const KnownOp* made_by(const Tensor& tensor);
 
+/// The type of the numbers that a DequantizeLinear makes a constant of, also of a part of it or in another
+/// order; Undefined for any other.
+DataType narrow_type(const Tensor& constant);
+
 /// The bytes that a constant takes as its model has it: of one that a DequantizeLinear makes, those of its
 /// narrow numbers and their scales, also of a part of it, or in another shape or order. Small ones count as
 /// what they are.

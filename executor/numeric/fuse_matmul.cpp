@@ -1,7 +1,6 @@
 // A product with known weights becomes one of the engine's ops, whose weights are packed once. Weights of few
-// bits stay as they are where they are read once a run: behind a DequantizeLinear that was not folded, or in
-// front of one that was, whose result still tells what made it (ir/late_tensor.h). Which of them it is
-// follows from the graph and the number of rows alone. What a transposition was folded to is packed from what
+// bits stay as they are: behind a DequantizeLinear that was not folded, or in front of one that was, whose
+// result still tells what made it (ir/late_tensor.h). What a transposition was folded to is packed from what
 // it was before.
 #include "executor/numeric/fuse_matmul.h"
 
@@ -9,7 +8,6 @@
 #include <cmath>
 #include <optional>
 
-#include "executor/kernels/tools/strip_products.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/late_tensor.h"
 
@@ -115,12 +113,8 @@ std::optional<Dequantizer> dequantizer_of(const Tensor& folded) {
   return dequantizer_from(made->op, [&](std::size_t i) { return &made->inputs[i]; });
 }
 
-// Weights that take more bytes as floats stay narrow, however many rows they are multiplied with.
-constexpr std::int64_t kMostWideBytes = std::int64_t{64} << 20;
-
 // What makes the weights of a product, where all that it reads is known: an op that runs each time, or one
-// that was folded, where the weights are many or read once a run for a few rows: narrow ones are a quarter of
-// the bytes.
+// that was folded.
 std::optional<Dequantizer> dequantizer_of(const Rewriter& rewriter, const Op& product) {
   ValueId weights = product.inputs[1];
   const auto turned = rewriter.producer(weights, "Transpose");
@@ -131,10 +125,7 @@ std::optional<Dequantizer> dequantizer_of(const Rewriter& rewriter, const Op& pr
     const Op& op = rewriter.op(*maker);
     found = dequantizer_from(op, [&](std::size_t i) { return rewriter.constant(op.inputs[i]); });
   } else if (const Tensor* folded = rewriter.constant(weights)) {
-    const ir::Dims& x = rewriter.type(product.inputs[0]).dims;
-    const std::int64_t rows = ir::element_count(x) / std::max<std::int64_t>(x.empty() ? 1 : x.back(), 1);
-    const bool are_many = static_cast<std::int64_t>(folded->bytes()) > kMostWideBytes;
-    if (rows <= kernels::kMostStripRows || are_many) found = dequantizer_of(*folded);
+    found = dequantizer_of(*folded);
   }
   if (found && is_transposed) found->is_transposed = !found->is_transposed;
   return found;

@@ -53,6 +53,22 @@ double weights_share(const TypedOp& op) {
   return weights == nullptr ? 1 : ir::stored_share(*weights);
 }
 
+// What a CPU takes to make floats of known weights of few bits: bytes are widened and converted, of fewer
+// bits are taken apart first and are less their zero point. A vector instruction takes as long as one of
+// multiply-adds.
+double widening_seconds(const TypedOp& op, const Product& product, const MatrixUnit& unit,
+                        const Device& device) {
+  const auto& factors = op.op.spec->factors;
+  const ir::Tensor* weights = factors ? op.constant(factors->right) : nullptr;
+  const ir::DataType narrow = weights == nullptr ? ir::DataType::Undefined : ir::narrow_type(*weights);
+  if (!is_host(device) || narrow == ir::DataType::Undefined) return 0;
+  constexpr double kOfBytes = 2;
+  constexpr double kOfFewerBits = 4;
+  const double instructions = bit_width(narrow) < 8 ? kOfFewerBits : kOfBytes;
+  return product.count * product.inner * product.columns * instructions / unit.multiply_adds_per_cycle /
+         unit.tiles / device.clock_hertz;
+}
+
 bool makes_weights(const TypedOp& op) { return op.op.spec->category == ir::Category::WeightGradient; }
 
 // A convolution, the gradient of its X, or that of its weights, of the host: with its weights between two
@@ -328,6 +344,8 @@ OpCost product_cost(const TypedOp& op, RepeatedProduct each, const Device& devic
     cost = product_on_matrix_units(computed, weights,
                                    unit_for(op, computed.product, way, width, device, tiles), way, device);
     cost.seconds += roofline_seconds(device, tiles, 0, brought_bytes(op, way, device), 0);
+    if (product.weights_share < 1)
+      cost.seconds += widening_seconds(op, product, matrix_unit(device, tiles, width), device);
     cost.matrix_flop = flop;
   }
   if (cost.matrix_flop == 0 || product.columns < kUnitColumns) {

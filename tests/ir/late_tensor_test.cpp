@@ -135,6 +135,13 @@ TEST(StoredBytes, OfAPartOrInAnotherOrderAreItsShare) {
   EXPECT_EQ(stored_bytes(made_of(made_of(dequantized(), "Transpose", {2, 100}), "Slice", {1, 100})), 104);
 }
 
+TEST(NarrowType, IsThatOfWhatWasDequantized) {
+  EXPECT_EQ(narrow_type(dequantized()), DataType::Int8);
+  EXPECT_EQ(narrow_type(made_of(dequantized(), "Transpose", {2, 100})), DataType::Int8);
+  EXPECT_EQ(narrow_type(made_of(dequantized(), "Exp", {100, 2})), DataType::Undefined);
+  EXPECT_EQ(narrow_type(Tensor::of<float>({2}, {3, 4})), DataType::Undefined);
+}
+
 TEST(StoredBytes, OfOtherTensorsAreTheirOwn) {
   EXPECT_EQ(stored_bytes(Tensor::of<float>({2}, {3, 4})), 8);
   EXPECT_EQ(stored_bytes(made_of(dequantized(), "Exp", {100, 2})), 800);

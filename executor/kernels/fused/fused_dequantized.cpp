@@ -157,12 +157,14 @@ PreparedKernel prepare_dequantized_matmul(PrepareContext& context) {
   StripWeights weights;
   Packer(context, weights).pack(context);
   const std::int64_t rows = context.input(0).element_count() / weights.inner;
+  context.need_scratch(bytes_for_widening(weights, rows));
   return [rows, weights = std::move(weights)](const RunContext& run) {
     multiply_strips(weights, {.x = run.input(0).data<float>(),
                               .rows = rows,
                               .y = run.output(0).data<float>(),
                               .row_y = weights.columns,
-                              .bias = run.has_input(4) ? run.input(4).data<float>() : nullptr});
+                              .bias = run.has_input(4) ? run.input(4).data<float>() : nullptr,
+                              .widened = run.scratch<float>()});
   };
 }
 

@@ -1,7 +1,8 @@
 // A strip is multiplied with up to six rows of x at a time, whose sums stay in registers while the strip goes
 // by once; with AVX-512 each half of a strip of floats is with seven or eight. One row is multiplied with
 // several strips where a strip has not enough sums to hide how long an addition takes. Weights of few bits
-// become floats in registers too, and their scales are applied to the sums of a group.
+// become floats in registers too, and their scales are applied to the sums of a group; for more rows than go
+// over a strip at once a strip of them becomes floats in a second-level cache first.
 // Where several tiles of rows go over a strip, each of them asks for a share of the strip that comes next, in
 // equal steps all the while: a second-level cache then has it in time, from wherever it comes.
 #include "executor/kernels/tools/strip_products.h"
@@ -19,6 +20,7 @@
 #include "executor/kernels/tools/even_tiles.h"
 #include "executor/kernels/tools/packed_store.h"
 #include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/thread_limit.h"
 
 namespace podium::kernels {
 namespace {
@@ -391,6 +393,54 @@ void multiply_rows(const StripWeights& w, const StripRange& range, const StripOp
   }
 }
 
+// A strip of few bits as floats.
+template <StripNumbers kNumbers>
+void widen_strip(const StripWeights& w, std::int64_t strip, float* to) {
+  const std::uint8_t* row = strip_at(w, strip);
+  const std::int64_t zero_step = w.zero_points.rank() == 1 ? 0 : 1;
+  for (std::int64_t group = 0; group < w.groups; ++group) {
+    const std::int64_t at = (strip * w.groups + group) * kStrip;
+    FloatLanes scales[kParts];
+    FloatLanes zeros[kParts] = {};
+    for (std::int64_t part = 0; part < kParts; ++part) {
+      scales[part] = lanes_at(w.scales.data<float>() + at + part * kLanes) * w.unit;
+      if (w.zero_points.defined())
+        zeros[part] = lanes_at(w.zero_points.data<float>() + at * zero_step + part * kLanes);
+    }
+    const std::int64_t end = std::min((group + 1) * w.group, w.inner);
+    for (std::int64_t l = group * w.group; l < end; ++l, row += w.bytes_of_row(), to += kStrip) {
+      for (std::int64_t part = 0; part < kParts; ++part) {
+        const FloatLanes wide = (widened<kNumbers, false>(row, nullptr, part) - zeros[part]) * scales[part];
+        std::memcpy(to + part * kLanes, &wide, sizeof wide);
+      }
+    }
+  }
+}
+
+int threads_for_widening(const StripWeights& w) {
+  return static_cast<int>(std::min<std::int64_t>({w.strips(), machine_threads(), omp_get_max_threads()}));
+}
+
+// Strip by strip, each of which becomes floats once for all rows.
+void multiply_widened(const StripWeights& w, const StripOperands& of) {
+  const int threads = threads_for_widening(w);
+  for_each_on(threads, w.strips(), [&](std::int64_t strip) {
+    const std::int64_t own = threads == 1 ? 0 : omp_get_thread_num();
+    float* floats = of.widened + own * w.inner * kStrip;
+    w.kind == StripNumbers::Bytes ? widen_strip<StripNumbers::Bytes>(w, strip, floats)
+                                  : widen_strip<StripNumbers::Codes>(w, strip, floats);
+    const std::int64_t first = strip * kStrip;
+    const StripWeights wide{.inner = w.inner,
+                            .columns = std::min(kStrip, w.columns - first),
+                            .numbers = ir::Tensor::view(ir::DataType::Float, {w.inner, kStrip}, floats)};
+    StripOperands here = of;
+    here.y += first;
+    if (here.bias != nullptr) here.bias += first;
+    if (here.addend != nullptr) here.addend += first;
+    multiply_rows(wide, {0, 1}, here, {0, of.rows}, nullptr);
+  });
+}
+
 // Rows of x that a second-level cache keeps beside two strips.
 std::int64_t rows_of_block(const StripWeights& w) {
   constexpr std::int64_t kLeast = 16 * kMostStripRows;
@@ -507,8 +557,15 @@ void multiply_strips(const StripWeights& weights, const StripOperands& operands,
   }
 }
 
+std::size_t bytes_for_widening(const StripWeights& weights, std::int64_t rows) {
+  if (are_floats(weights.kind) || rows <= kMostStripRows) return 0;
+  return machine_threads() * weights.inner * kStrip * sizeof(float);
+}
+
 void multiply_strips(const StripWeights& weights, const StripOperands& operands, StripOrder order) {
   if (operands.rows == 0) return;
+  if (operands.widened != nullptr && bytes_for_widening(weights, operands.rows) > 0)
+    return multiply_widened(weights, operands);
   const std::int64_t cost = operands.rows * weights.inner * kStrip;
   const std::int64_t at_once =
       strips_at_once(static_cast<int>(std::min<std::int64_t>(operands.rows, kMostStripRows)));

@@ -131,13 +131,19 @@ struct StripOperands {
   const float* addend = nullptr;  ///< or nullptr; may be y
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
+  /// Of weights of few bits: room for the floats of a strip for each thread (bytes_for_widening), or nullptr.
+  float* widened = nullptr;
 };
+
+/// What a product of few bits with so many rows wants as StripOperands::widened.
+std::size_t bytes_for_widening(const StripWeights& weights, std::int64_t rows);
 
 /// In which order a thread takes its strips. Who multiplies with the same weights again and again, more than
 /// a second-level cache holds, takes them back and forth: the last ones are still there.
 enum class StripOrder : std::uint8_t { Forth, Back };
 
-/// The same bits on any number of threads, in either order, and for a row whatever other rows there are.
+/// The same bits on any number of threads, in either order, and for a row whatever other rows there are; with
+/// weights of few bits it counts whether they are widened.
 void multiply_strips(const StripWeights& weights, const StripOperands& operands,
                      StripOrder order = StripOrder::Forth);
 

@@ -75,8 +75,8 @@ ValueId narrow(Sketch& s, const ir::Dims& dims, int lowest, int count) {
   return s.graph.add_constant(s.graph.fresh_name("q"), std::move(tensor));
 }
 
-// Over two strips of columns, the second of which is not full; rows for whole groups of rows and for one
-// alone.
+// Over two strips of columns, the second of which is not full; one row, several at once, and so many that
+// strips become floats first.
 template <class T>
 void expect_narrow_product(int lowest, int count) {
   enum class ZeroPoints : std::uint8_t { None, Alike, Own };
@@ -93,11 +93,11 @@ void expect_narrow_product(int lowest, int count) {
       if (zero_points == ZeroPoints::Own) inputs.push_back(narrow<T>(s, groups, lowest, count));
       const ValueId w =
           s.op("DequantizeLinear", inputs, {{"axis", std::int64_t{!is_blocked}}, {"block_size", block}});
-      s.output(s.op("MatMul", {s.input({3, 3, kInner}), w}));
+      for (const std::int64_t rows : {1, 5, 9}) s.output(s.op("MatMul", {s.input({rows, kInner}), w}));
       expect_same_when_fused(s.graph);
       EXPECT_TRUE(fuse_matmul(s.graph));
-      ASSERT_EQ(s.graph.ops.size(), 1U);
-      EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
+      ASSERT_EQ(s.graph.ops.size(), 3U);
+      for (const ir::Op& op : s.graph.ops) EXPECT_TRUE(op.is("DequantizedMatMul", "podium"));
     }
   }
 }
@@ -186,41 +186,27 @@ Sketch with_folded_rows(std::int64_t rows) {
 
 const ir::Tensor& weights_of(const Sketch& s) { return *s.graph[s.graph.ops[0].inputs[1]].constant; }
 
-TEST(FuseMatmul, MultipliesAFewRowsWithFoldedWeightsOfFewBitsAsTheyWere) {
-  Sketch s = with_folded_weights(6);
+void expect_narrow(Sketch s, ir::DataType type) {
   expect_same_when_fused(s.graph);
   EXPECT_TRUE(fuse_matmul(s.graph));
   ASSERT_EQ(s.graph.ops.size(), 1U);
   EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
-  EXPECT_EQ(weights_of(s).type(), ir::DataType::Int8);
+  EXPECT_EQ(weights_of(s).type(), type);
 }
 
-TEST(FuseMatmul, MultipliesAFewRowsWithFoldedRowsOfFewBitsAsTheyWere) {
-  Sketch s = with_folded_rows(6);
-  expect_same_when_fused(s.graph);
-  EXPECT_TRUE(fuse_matmul(s.graph));
-  EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
-  EXPECT_EQ(weights_of(s).type(), ir::DataType::Uint4);
-  Sketch more = with_folded_rows(7);
-  expect_same_when_fused(more.graph);
-  EXPECT_TRUE(fuse_matmul(more.graph));
-  EXPECT_TRUE(more.graph.ops[0].is("MatMul", "podium"));
+// For more than six rows strips of them become floats first.
+TEST(FuseMatmul, MultipliesWithFoldedWeightsOfFewBitsAsTheyWere) {
+  for (const std::int64_t rows : {1, 6, 7, 100}) {
+    expect_narrow(with_folded_weights(rows), ir::DataType::Int8);
+    expect_narrow(with_folded_rows(rows), ir::DataType::Uint4);
+  }
 }
 
 // So results do not depend on who has read the weights before.
 TEST(FuseMatmul, TakesFoldedWeightsAsTheyWereAfterTheyHaveBeenRead) {
   Sketch s = with_folded_weights(1);
   EXPECT_NE(weights_of(s).raw(), nullptr);
-  EXPECT_TRUE(fuse_matmul(s.graph));
-  EXPECT_TRUE(s.graph.ops[0].is("DequantizedMatMul", "podium"));
-}
-
-TEST(FuseMatmul, MultipliesMoreRowsWithFoldedWeightsAsFloats) {
-  Sketch s = with_folded_weights(7);
-  expect_same_when_fused(s.graph);
-  EXPECT_TRUE(fuse_matmul(s.graph));
-  EXPECT_TRUE(s.graph.ops[0].is("MatMul", "podium"));
-  EXPECT_EQ(weights_of(s).type(), ir::DataType::Float);
+  expect_narrow(std::move(s), ir::DataType::Int8);
 }
 
 TEST(FuseMatmul, PacksFoldedTranspositionsFromWhatTheyWereBefore) {

@@ -7,6 +7,7 @@
 
 #include "ir/annotation.h"
 #include "ir/builder.h"
+#include "ir/late_tensor.h"
 #include "ir/ops/conv_algorithm.h"
 #include "tests/executor/sim/cost_of.h"
 #include "tests/support/graph_text.h"
@@ -442,6 +443,35 @@ TEST(ProductCost, OfAConvolutionByWinogradReadsTransformedWeights) {
   const double stored = 4.0 * 4 * 64 * 8 * 8;
   EXPECT_NEAR(cost_of(graph, device).seconds * kRate * device.tiles * device.clock_hertz / (read + stored), 1,
               1e-3);
+}
+
+// The same product, whose weights a DequantizeLinear makes of numbers of this type.
+ir::Graph with_dequantized_weights(ir::Graph graph, ir::DataType narrow) {
+  const ir::ValueId weights = graph.inputs[1];
+  const ir::Type type = graph[weights].type;
+  ir::KnownOp made{.op = {.spec = ir::find_op("", "DequantizeLinear")},
+                   .inputs = {ir::Tensor(narrow, type.dims), ir::Tensor(ir::DataType::Float, {1})}};
+  graph[weights].constant = ir::late_tensor(
+      type, [type] { return ir::Tensor(type.element, type.dims); }, [](ir::Digests&) { return ir::Digest(); },
+      std::make_shared<const ir::KnownOp>(std::move(made)));
+  return graph;
+}
+
+TEST(ProductCost, OfWeightsOfFewBitsOnTheHostHoldsTheirWidening) {
+  const ir::Graph graph =
+      graph_of("g (float[1, 512] x, float[512, 512] w) => (float[1, 512] y) { y = MatMul(x, w) }");
+  const auto seconds = [&](ir::DataType narrow, const Device& device) {
+    return cost_of(with_dequantized_weights(graph, narrow), device).seconds;
+  };
+  const Device computes = plain_cpu(kMemoryOfNoTime);
+  const double wide = cost_of(with_known_weights(graph), computes).seconds;
+  const double of_bytes = seconds(ir::DataType::Int8, computes) - wide;
+  EXPECT_GT(of_bytes, 0);
+  EXPECT_NEAR((seconds(ir::DataType::Uint4, computes) - wide) / of_bytes, 2, 1e-6);
+  const Device reads = plain_cpu(1e-3);
+  constexpr double kOthers = 4.0 * (512 + 512 + 1);  // x, y and the scale
+  EXPECT_NEAR(seconds(ir::DataType::Int8, reads) / seconds(ir::DataType::Uint4, reads),
+              (512 * 512 + kOthers) / (512 * 256 + kOthers), 1e-3);
 }
 
 // On shared memory: weights that are known before the run lie packed.
