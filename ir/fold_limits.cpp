@@ -1,4 +1,6 @@
-// Bytes are counted in doubles: sizes that a file asks for may be beyond 63 bits together.
+// An op is weighed by the bytes of its results, which static types tell and else what data-dependent ops give
+// at most, and by its work. Bytes are counted in doubles: sizes that a file asks for may be beyond 63 bits
+// together.
 #include "ir/fold_limits.h"
 
 #include <algorithm>

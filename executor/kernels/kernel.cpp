@@ -1,3 +1,5 @@
+// Finds the kernel of an op, and runs one op on known tensors. Those that only move weights or widen them give
+// tensors that come late (ir/late_tensor.h): nobody may ever read them.
 #include "executor/kernels/tools/kernel.h"
 
 #include <algorithm>

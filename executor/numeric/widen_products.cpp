@@ -4,6 +4,7 @@
 
 #include "executor/kernels/tools/convert.h"
 #include "executor/numeric/layout_rules.h"
+#include "executor/numeric/narrow_weights.h"
 #include "executor/numeric/rewriter.h"
 #include "ir/ops/recurrent.h"
 
@@ -19,10 +20,10 @@ class Pass {
   explicit Pass(ir::Graph& graph) : graph_(graph), before_(graph) {}
 
   bool run() {
-    const std::vector<Op> ops = std::exchange(graph_.ops, {});
-    for (const Op& op : ops) {
-      if (!widen_product(op) && !widen_recurrence(op)) graph_.ops.push_back(op);
+    for (const Op& op : graph_.ops) {
+      if (!widen_product(op) && !widen_recurrence(op)) ops_.push_back(op);
     }
+    graph_.ops = std::move(ops_);
     return changed_;
   }
 
@@ -34,7 +35,14 @@ class Pass {
 
   bool widen_product(const Op& op) {
     if (!op.is("MatMul") && !op.is("Gemm")) return false;
-    if (!is_of_narrow_floats(graph_, op) || !is_matrix(op.inputs[1])) return false;
+    if (!is_of_narrow_floats(graph_, op)) return false;
+    if (auto narrow = narrow_product(before_, op)) {
+      narrow->inputs[0] = floats_of(op.inputs[0]);
+      if (has_input(op, 2)) narrow->inputs.back() = known_floats(op.inputs[2]);
+      replace_with(std::move(*narrow), op.outputs);
+      return true;
+    }
+    if (!is_matrix(op.inputs[1])) return false;
     if (graph_[op.inputs[0]].type.rank() < 2) return false;
     const ValueId y = op.outputs[0];
     const bool is_gemm = op.is("Gemm");
@@ -77,11 +85,11 @@ class Pass {
       op.outputs.push_back(id.valid() ? graph_.add_value(graph_.fresh_name(graph_[id].name)) : ir::kNoValue);
     const std::vector<ValueId> floats = op.outputs;
     infer_types(graph_, op);
-    graph_.ops.push_back(std::move(op));
+    ops_.push_back(std::move(op));
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (!values[i].valid()) continue;
-      graph_.ops.push_back(make_cast(floats[i], graph_[values[i]].type.element));
-      graph_.ops.back().outputs = {values[i]};
+      ops_.push_back(make_cast(floats[i], graph_[values[i]].type.element));
+      ops_.back().outputs = {values[i]};
     }
     changed_ = true;
   }
@@ -94,7 +102,7 @@ class Pass {
     Op widening = make_cast(id, DataType::Float);
     widening.outputs = {found->second};
     infer_types(graph_, widening);
-    graph_.ops.push_back(std::move(widening));
+    ops_.push_back(std::move(widening));
     return found->second;
   }
 
@@ -103,7 +111,8 @@ class Pass {
   }
 
   ir::Graph& graph_;
-  const Rewriter before_;
+  Rewriter before_;
+  std::vector<Op> ops_;  // the graph's later on: before_ reads the ones that it has
   std::map<ValueId, ValueId> floats_;
   bool changed_ = false;
 };

@@ -41,6 +41,26 @@ TEST(WidenProducts, TakesInTheBiasOfAGemm) {
   EXPECT_EQ(ops_of(s.graph).find("Gemm("), std::string::npos) << ops_of(s.graph);
 }
 
+// As MatMulNBits has them: turned rows of 4 bits with a scale for each 16 of them.
+TEST(WidenProducts, LeavesWeightsOfFewBitsNarrow) {
+  for (const DataType type : {DataType::Float16, DataType::Bfloat16}) {
+    for (const std::int64_t rows : {1, 40}) {
+      Sketch s;
+      ir::Tensor numbers(DataType::Uint4, {80, 48});
+      for (std::int64_t i = 0; i < numbers.size(); ++i)
+        static_cast<std::uint8_t*>(numbers.raw())[i] = static_cast<std::uint8_t>(i * 7 % 16);
+      const ValueId w = s.op("DequantizeLinear",
+                             {s.graph.add_constant("q", std::move(numbers)), s.narrow_weight({80, 3}, type)},
+                             {{"axis", std::int64_t{1}}, {"block_size", std::int64_t{16}}});
+      const ValueId x = s.cast(s.op("Mul", {s.input({rows, 48}), s.number(1.0F / 16)}), type);
+      s.output(s.cast(s.op("MatMul", {x, s.op("Transpose", {w})}), DataType::Float));
+      expect_same_when_fused(s.graph, rounding_of(type));
+      EXPECT_TRUE(widen_products(s.graph));
+      EXPECT_NE(ops_of(s.graph).find("podium.DequantizedMatMul("), std::string::npos) << ops_of(s.graph);
+    }
+  }
+}
+
 TEST(WidenProducts, MakesFloatsOnceForAllThatReadThem) {
   Sketch s;
   const ValueId x = s.cast(s.input({3, 48}), DataType::Float16);
