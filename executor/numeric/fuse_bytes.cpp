@@ -268,8 +268,13 @@ std::optional<std::vector<ValueId>> operands_of_conv_integer(Rewriter& rewriter,
   const Tensor* weights = rewriter.constant(op.inputs[kW]);
   const Tensor* zero = has_input(op, kZeroOfW) ? rewriter.constant(op.inputs[kZeroOfW]) : nullptr;
   if (!cast || rewriter.type(rewriter.op(*cast).outputs[0]).element != DataType::Float ||
-      weights == nullptr || (zero == nullptr && has_input(op, kZeroOfW)) ||
-      !is_whole(rewriter.graph(), op.inputs[kX]) || !is_whole(rewriter.graph(), op.outputs[0]))
+      weights == nullptr || !is_whole(rewriter.graph(), op.inputs[kX]) ||
+      !is_whole(rewriter.graph(), op.outputs[0]))
+    return std::nullopt;
+  // What does not fit is left to the kernel of the op, which says so.
+  if (has_input(op, kZero) && !rewriter.type(op.inputs[kZero]).is_static()) return std::nullopt;
+  if (has_input(op, kZero) && rewriter.type(op.inputs[kZero]).element_count() != 1) return std::nullopt;
+  if (has_input(op, kZeroOfW) && (zero == nullptr || (zero->size() != 1 && zero->size() != weights->dim(0))))
     return std::nullopt;
   std::vector<ValueId> operands(kInputs);
   operands[0] = op.inputs[kX];

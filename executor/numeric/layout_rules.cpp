@@ -100,7 +100,7 @@ bool is_pool(const Op& op) {
 bool changes_each_number(const ir::Graph& graph, const Op& op) {
   if (op.is("DynamicQuantizeLinear")) {
     const ir::Type& x = graph[op.inputs[0]].type;
-    return x.is_static() && x.rank() >= 3 && x.element_count() > 0;
+    return op.outputs[0].valid() && x.is_static() && x.rank() >= 3 && x.element_count() > 0;
   }
   const bool quantizes = op.is("QuantizeLinear");
   if (!quantizes && !op.is("DequantizeLinear")) return false;

@@ -378,6 +378,17 @@ TEST(FuseBytes, ConvolvesDynamicBytesInGroupsLinesAndVolumes) {
   expect_bytes(DynamicConv{.x = {1, 6, 300, 70}, .weights = {70, 6, 3, 3}});
 }
 
+TEST(FuseBytes, LeavesTheScaleOfBytesThatNobodyReads) {
+  Sketch s;
+  const ValueId x = s.op("Relu", {s.op("Conv", {s.input({1, 6, 8, 8}), s.weight({6, 6, 3, 3})})});
+  ir::Op quantize{
+      .spec = ir::find_op("", "DynamicQuantizeLinear"), .name = "q", .inputs = {x}, .outputs = {}};
+  const std::vector<ValueId> made = s.builder.append(std::move(quantize), 3);
+  s.graph.ops.back().outputs[0] = ir::kNoValue;
+  s.output(made[1]);
+  expect_same_when_fused(s.graph);
+}
+
 TEST(FuseBytes, LeavesSumsThatNoCastReadsAloneAsTheyAre) {
   Sketch s;
   const auto [sums, scale] = convolved_bytes(s, s.input({1, 6, 8, 8}), {});
