@@ -11,9 +11,10 @@ namespace podium::numeric {
 /// The matrix whose transposition was folded to these weights, whoever else may read them.
 std::optional<ir::Tensor> transposed_from(const ir::Tensor& weights);
 
-/// The `podium.DequantizedMatMul` that stands for a MatMul or Gemm: its weights come from a DequantizeLinear
-/// that was folded, or runs each time, perhaps transposed. Its x, bias and outputs, which it has none of, are
-/// the product's: floats are needed there. Nothing where its scales cannot be taken out of the sum.
+/// The `podium.DequantizedMatMul` that stands for a MatMul or Gemm, without outputs: its weights come from a
+/// DequantizeLinear that was folded, or runs each time, perhaps transposed. Its x and bias are the product's;
+/// a caller whose product is of halves puts floats in their places. Nothing where the scales cannot be taken
+/// out of the sum.
 std::optional<ir::Op> narrow_product(Rewriter& rewriter, const ir::Op& product);
 
 }  // namespace podium::numeric
