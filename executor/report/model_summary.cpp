@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/fold_limits.h"
+#include "ir/late_tensor.h"
 #include "ir/verify.h"
 #include "ir/work.h"
 
@@ -51,7 +52,7 @@ ModelSummary summarize(const ir::Graph& graph) {
   count_ops(graph, summary);
   for (const ir::Value& value : graph.values) {
     if (!value.constant && !value.data_left_out) continue;
-    summary.parameter_bytes += bytes_of(value.type);
+    summary.parameter_bytes += static_cast<double>(ir::stored_bytes(value));
     if (value.type.rank() > 0) summary.parameters += std::max<std::int64_t>(value.type.element_count(), 0);
   }
   for (const ir::Op& op : graph.ops) {

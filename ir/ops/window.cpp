@@ -208,9 +208,7 @@ Window conv_transpose_window(const TypedOp& op, const Dims& x, const Dims& w) {
 
 Window pool_window(const TypedOp& op, const Dims& x) {
   const auto& kernel = op.get<IntList>("kernel_shape");
-  for (std::int64_t size : kernel) {
-    if (size < 1) throw Error("kernel_shape is {}, at least 1 needed", to_string(kernel));
-  }
+  check_entries("kernel_shape", kernel, 1);
   Window window = read_window(op, spatial_dims(x), kernel);
   const auto* ceil_mode = op.get_if<std::int64_t>("ceil_mode");
   find_output(window, auto_pad_of(op), ceil_mode != nullptr && *ceil_mode != 0);
@@ -263,7 +261,9 @@ std::vector<std::int64_t> seen_counts(const Window& window, std::size_t axis, bo
 }
 
 Dims unpooled_dims(const TypedOp& op, const Dims& x) {
-  const Window window = read_window(op, spatial_dims(x), op.get<IntList>("kernel_shape"));
+  const IntList& kernel = op.get<IntList>("kernel_shape");
+  check_entries("kernel_shape", kernel, 1);
+  const Window window = read_window(op, spatial_dims(x), kernel);
   Dims dims = x;
   for (std::size_t i = 0; i < window.rank(); ++i) {
     if (x[i + 2] == kUnknown) continue;

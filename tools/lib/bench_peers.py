@@ -25,7 +25,8 @@ PEERS = os.environ.get("PODIUM_PEERS", "")
 
 INFERENCE = ["resnet50", "resnet50 batch=8", "resnet18", "mobilenet-v2", "unet", "bert form=ops", "gpt2 form=ops",
              "gpt2 form=ops sequence=1 past=128", "gpt2 form=ops sequence=1 past=128 int8",
-             "gpt2 form=ops sequence=1 past=128 dynamic-int8", "lstm", "lstm batch=8", "mnist-mlp batch=8", "mnist-cnn batch=40"]
+             "gpt2 form=ops sequence=1 past=128 dynamic-int8", "gpt2 form=ops sequence=1 past=128 int4",
+             "resnet18 dynamic-int8", "lstm", "lstm batch=8", "mnist-mlp batch=8", "mnist-cnn batch=40"]
 TRAINING = ["resnet18 batch=8 norm=training", "resnet50 batch=8 norm=training",
             "bert form=ops layers=2 hidden=512 heads=8 batch=8", "mnist-cnn batch=40", "mnist-mlp batch=8",
             "lstm batch=8"]

@@ -246,6 +246,16 @@ TEST(MaxUnpool, UndoesMaxPoolAndStretchesToTheShapeAskedFor) {
   EXPECT_EQ(values<float>(results[1]), longer);
 }
 
+TEST(MaxUnpool, RefusesAKernelOfNoElements) {
+  for (const char* size : {"0", "-9223372036854775808"}) {
+    EXPECT_THROW(run_text("agraph (float[1,1,2] x, int64[1,1,2] i) => (float[] y) {"
+                          " y = MaxUnpool <kernel_shape = [" +
+                              std::string(size) + "], pads = [1,1]> (x, i) }",
+                          {tensor<float>({1, 1, 2}, {1, 2}), tensor<std::int64_t>({1, 1, 2}, {0, 1})}),
+                 Error);
+  }
+}
+
 TEST(MaxUnpool, RefusesAnIndexOutOfRange) {
   EXPECT_THROW(
       run_text("agraph (float[1,1,1] x, int64[1,1,1] i) => (float[] y) { y = MaxUnpool <kernel_shape "
