@@ -222,6 +222,18 @@ class Pass {
     changed_ = true;
   }
 
+  // The first `count` outputs of an op become channels-last forms of theirs.
+  void give_first(Op op, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const ValueId before = op.outputs[i];
+      op.outputs[i] = graph_.add_value(graph_.fresh_name(graph_[before].name));
+      twin(before).last = op.outputs[i];
+    }
+    infer_types(graph_, op);
+    ops_.push_back(std::move(op));
+    changed_ = true;
+  }
+
   // A mean without kept dims has a twin of higher rank, good only for its view.
   bool is_last(ValueId id) { return id.valid() && twin(id).last.valid() && rank(twin(id).last) == rank(id); }
 
@@ -325,14 +337,10 @@ class Pass {
     if (!is_last(op.inputs[0])) return false;
     Op change = op;
     change.inputs[0] = last(op.inputs[0]);
-    change.outputs[0] = graph_.add_value(graph_.fresh_name(graph_[op.outputs[0]].name));
-    infer_types(graph_, change);
-    twin(op.outputs[0]).last = change.outputs[0];
     for (std::size_t i = 1; i < op.outputs.size(); ++i) {
       if (op.outputs[i].valid()) twin(op.outputs[i]).missing = false;
     }
-    ops_.push_back(std::move(change));
-    changed_ = true;
+    give_first(std::move(change), 1);
     return true;
   }
 
@@ -444,11 +452,7 @@ class Pass {
     if (op.is("Slice")) move_axes(move, all);
     if (op.is("Pad")) move_pads(move, all);
     if (op.is("Resize")) move_sizes(move, all);
-    for (ValueId& id : move.outputs) id = graph_.add_value(graph_.fresh_name(graph_[id].name));
-    infer_types(graph_, move);
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) twin(op.outputs[i]).last = move.outputs[i];
-    ops_.push_back(std::move(move));
-    changed_ = true;
+    give_first(std::move(move), op.outputs.size());
     return true;
   }
 

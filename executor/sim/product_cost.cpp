@@ -47,9 +47,14 @@ bool packs_weights(const TypedOp& op) {
   return op.op.spec->factors.has_value() && op.constant(op.op.spec->factors->right) == nullptr;
 }
 
-double weights_share(const TypedOp& op) {
+// nullptr where a run makes them.
+const ir::Tensor* known_weights(const TypedOp& op) {
   const auto& factors = op.op.spec->factors;
-  const ir::Tensor* weights = factors ? op.constant(factors->right) : nullptr;
+  return factors ? op.constant(factors->right) : nullptr;
+}
+
+double weights_share(const TypedOp& op) {
+  const ir::Tensor* weights = known_weights(op);
   return weights == nullptr ? 1 : ir::stored_share(*weights);
 }
 
@@ -58,8 +63,7 @@ double weights_share(const TypedOp& op) {
 // multiply-adds.
 double widening_seconds(const TypedOp& op, const Product& product, const MatrixUnit& unit,
                         const Device& device) {
-  const auto& factors = op.op.spec->factors;
-  const ir::Tensor* weights = factors ? op.constant(factors->right) : nullptr;
+  const ir::Tensor* weights = known_weights(op);
   const ir::DataType narrow = weights == nullptr ? ir::DataType::Undefined : ir::narrow_type(*weights);
   if (!is_host(device) || narrow == ir::DataType::Undefined) return 0;
   constexpr double kOfBytes = 2;

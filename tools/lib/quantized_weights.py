@@ -72,7 +72,11 @@ def dequantized_product(x, name, y):
 def dynamic_product(x, name, y):
     return [helper.make_node("DynamicQuantizeLinear", [x], [name + "_x", name + "_x_scale", name + "_x_zero"]),
             helper.make_node("MatMulInteger", [name + "_x", name, name + "_x_zero"], [name + "_sums"]),
-            helper.make_node("Cast", [name + "_sums"], [name + "_wide"], to=onnx.TensorProto.FLOAT),
+            *scaled_sums(name, y)]
+
+
+def scaled_sums(name, y):
+    return [helper.make_node("Cast", [name + "_sums"], [name + "_wide"], to=onnx.TensorProto.FLOAT),
             helper.make_node("Mul", [name + "_x_scale", name + "_scale"], [name + "_scales"]),
             helper.make_node("Mul", [name + "_wide", name + "_scales"], [y])]
 
@@ -91,10 +95,7 @@ def dynamic_convolution(node, weights, added):
     product = node.output[0] + "_product" if bias else node.output[0]
     nodes = [helper.make_node("DynamicQuantizeLinear", [node.input[0]],
                               [name + "_x", name + "_x_scale", name + "_x_zero"]),
-             sums,
-             helper.make_node("Cast", [name + "_sums"], [name + "_wide"], to=onnx.TensorProto.FLOAT),
-             helper.make_node("Mul", [name + "_x_scale", name + "_scale"], [name + "_scales"]),
-             helper.make_node("Mul", [name + "_wide", name + "_scales"], [product])]
+             sums, *scaled_sums(name, product)]
     if bias:
         shape = np.array([1, -1] + [1] * (weights.ndim - 2), np.int64)
         added.append(numpy_helper.from_array(shape, name + "_shape"))

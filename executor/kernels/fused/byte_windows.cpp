@@ -2,20 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <numeric>
 
 #include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/tools/strides.h"
 
 namespace podium::kernels {
-
-namespace {
-
-std::int64_t product(Dims::const_iterator begin, Dims::const_iterator end) {
-  return std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
-}
-
-}  // namespace
 
 PaddedBytes::PaddedBytes(const Dims& x, const ConvolutionWindow& window)
     : x_(x), padded_(x), begin_(window.pads_begin) {
@@ -38,7 +29,7 @@ const std::uint8_t* PaddedBytes::line_of(const std::uint8_t* x, std::int64_t lin
 }
 
 void PaddedBytes::copy(const std::uint8_t* x, std::uint8_t border, std::uint8_t* padded) const {
-  const std::int64_t lines = product(padded_.begin(), padded_.end() - 2);
+  const std::int64_t lines = count_of(padded_, 0, padded_.size() - 2);
   const std::int64_t channels = padded_.back();
   const std::int64_t bytes = padded_[padded_.size() - 2] * channels;
   const std::int64_t before = begin_.back() * channels;
@@ -60,21 +51,20 @@ void PaddedBytes::copy(const std::uint8_t* x, std::uint8_t border, std::uint8_t*
 
 WindowSums::WindowSums(const Dims& x, const Dims& kernel, const ConvolutionWindow& window,
                        std::int64_t groups)
-    : positions_(product(x.begin(), x.end() - 1)), groups_(groups), of_group_(x.back() / groups) {
+    : positions_(count_of(x, 0, x.size() - 1)), groups_(groups), of_group_(x.back() / groups) {
   Dims dims = x;
   dims.back() = groups;
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t dilation = window.dilations[i] + 1;
     const std::int64_t windows = (dims[i + 1] - (kernel[i] - 1) * dilation - 1) / window.strides[i] + 1;
-    const auto here = dims.begin() + static_cast<std::ptrdiff_t>(i) + 1;
-    axes_.push_back({.outer = product(dims.begin(), here),
-                     .length = *here,
-                     .inner = product(here + 1, dims.end()),
+    axes_.push_back({.outer = count_of(dims, 0, i + 1),
+                     .length = dims[i + 1],
+                     .inner = count_of(dims, i + 2, dims.size()),
                      .windows = windows,
                      .kernel = kernel[i],
                      .stride = window.strides[i],
                      .dilation = dilation});
-    *here = windows;
+    dims[i + 1] = windows;
   }
 }
 

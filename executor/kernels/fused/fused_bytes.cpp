@@ -51,7 +51,7 @@ struct ByteProduct {
 // What the sums of products of bytes lack for zero points, which the run may know first.
 class ZeroPoints {
  public:
-  ZeroPoints(const PrepareContext& context, const ByteProduct& product) : product_(product) {
+  ZeroPoints(const PrepareContext& context, const ByteProduct& product) {
     if (context.has_input(kZeroOfX) && context.constant(kZeroOfX) == nullptr) has_later_zero_ = true;
     if (context.has_input(kZeroOfX) && !has_later_zero_)
       zero_ = static_cast<std::int32_t>(zero_point(context, kZeroOfX));
@@ -61,18 +61,22 @@ class ZeroPoints {
     }
     if (!changes_sums()) return;
     const std::int8_t* weights = context.constant(kWeights)->data<std::int8_t>();
-    for (std::int64_t i = 0; i < channels(); ++i) {
+    for (std::int64_t i = 0; i < product.y.back(); ++i) {
       const std::int8_t* of_channel = weights + i * product.channel_step;
-      std::int32_t sum = 0;
-      for (std::int64_t k = 0; k < product.depth; ++k) sum += of_channel[k * product.depth_step];
+      const std::int64_t shift = has_shift() ? shift_[i] : 0;
+      auto sum = static_cast<std::uint32_t>(product.depth * shift);
+      for (std::int64_t k = 0; k < product.depth; ++k)
+        sum += static_cast<std::uint32_t>(of_channel[k * product.depth_step]);
       sums_of_weights_.push_back(sum);
     }
   }
 
+  bool has_later_zero() const { return has_later_zero_; }
   bool changes_sums() const { return has_later_zero_ || zero_ != 0 || has_shift(); }
   bool has_shift() const { return !shift_.empty(); }
   const std::vector<std::int32_t>& shift() const { return shift_; }
 
+  std::int32_t known_zero() const { return zero_; }
   /// The number of X that stands for zero.
   std::int32_t zero(const RunContext& run) const {
     if (!has_later_zero_) return zero_;
@@ -82,30 +86,17 @@ class ZeroPoints {
 
   /// What each channel's sums lack beside the sums of windows.
   std::vector<std::int32_t> offsets(std::int32_t zero) const {
-    std::vector<std::int32_t> offsets(channels());
-    for (std::int64_t i = 0; i < channels(); ++i) {
-      const auto shift = has_shift() ? static_cast<std::uint32_t>(shift_[i]) : 0;
-      const auto weights = static_cast<std::uint32_t>(sums_of_weights_[i]) +
-                           static_cast<std::uint32_t>(product_.depth) * shift;
-      offsets[i] = static_cast<std::int32_t>(0U - static_cast<std::uint32_t>(zero) * weights);
-    }
+    std::vector<std::int32_t> offsets;
+    for (const std::uint32_t sum : sums_of_weights_)
+      offsets.push_back(static_cast<std::int32_t>(0U - static_cast<std::uint32_t>(zero) * sum));
     return offsets;
   }
 
  private:
-  std::int64_t channels() const { return product_.y.back(); }
-
-  ByteProduct product_;
   bool has_later_zero_ = false;
   std::int32_t zero_ = 0;
-  std::vector<std::int32_t> shift_;  // of each channel
-  std::vector<std::int32_t> sums_of_weights_;
-};
-
-// What a run adds to its sums.
-struct Lack {
-  std::vector<std::int32_t> offsets = {};  ///< of each channel; none: nothing is added
-  const std::int32_t* windows = nullptr;   ///< [positions, groups], times the shift of each channel
+  std::vector<std::int32_t> shift_;             // of each channel
+  std::vector<std::uint32_t> sums_of_weights_;  // with their shift; none where sums lack nothing
 };
 
 // What is done with the sums, which come channel by channel, over and over.
@@ -115,10 +106,12 @@ class Finish {
       : channels_(product.y.back()),
         groups_(product.groups),
         row_(channels_ * std::max<std::int64_t>(1, kLeastRow / channels_)),
+        zeros_(zeros),
         shift_(repeated(std::span<const std::int32_t>(zeros.shift()))),
         clamp_(clamp_of(context)) {
     has_later_scale_ = context.has_input(kScale) && context.constant(kScale) == nullptr;
     if (!has_later_scale_) scale_ = repeated<float>(context, kScale);
+    if (!zeros.has_later_zero()) offsets_ = offsets(zeros.known_zero());
     const bool is_whole = context.has_input(kBias) && context.element(kBias) == DataType::Int32;
     if (is_whole) whole_bias_ = repeated<std::int32_t>(context, kBias);
     if (!is_whole) bias_ = repeated<float>(context, kBias);
@@ -126,17 +119,20 @@ class Finish {
     if (context.has_input(kZeroOfY)) zero_of_y_ = zero_point(context, kZeroOfY);
   }
 
-  /// The output of `run` may be the memory of the sums.
-  void run(std::int32_t* sums, const Lack& lack, const RunContext& run) const {
+  /// The output of `run` may be the memory of the sums. `windows`: the sums of X over them, [positions,
+  /// groups], or nullptr where weights have no shift.
+  void run(std::int32_t* sums, std::int32_t zero, const std::int32_t* windows, const RunContext& run) const {
     Tensor& y = run.output(0);
-    const std::vector<std::int32_t> offsets = repeated(std::span<const std::int32_t>(lack.offsets));
+    std::vector<std::int32_t> of_run;
+    if (zeros_.has_later_zero()) of_run = offsets(zero);
+    const std::span<const std::int32_t> added(zeros_.has_later_zero() ? of_run : offsets_);
     const float scale = has_later_scale_ ? *run.input(kScale).data<float>() : 1;
     const std::int64_t rows = (y.size() + row_ - 1) / row_;
     parallel_ranges(rows, row_, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin * row_; first < std::min(end * row_, y.size()); first += kPiece) {
         const std::int64_t last = std::min({first + kPiece, end * row_, y.size()});
-        if (lack.windows != nullptr) add_windows(sums, first, last, lack.windows);
-        finish(sums, first, last, {std::span(offsets), scale}, y);
+        if (windows != nullptr) add_windows(sums, first, last, windows);
+        finish(sums, first, last, {added, scale}, y);
       }
     });
   }
@@ -158,6 +154,10 @@ class Finish {
   std::vector<T> repeated(const PrepareContext& context, std::size_t input) const {
     if (!context.has_input(input)) return {};
     return repeated(std::span<const T>(context.constant(input)->values<T>()));
+  }
+
+  std::vector<std::int32_t> offsets(std::int32_t zero) const {
+    return repeated(std::span<const std::int32_t>(zeros_.offsets(zero)));
   }
 
   // Both wrap.
@@ -186,7 +186,8 @@ class Finish {
     });
   }
 
-  // What only the run knows: an offset for each element of a row, none where all are 0, and the scale of all.
+  // What a run may know first: an offset for each element of a row, none where all are 0, and the scale of
+  // all.
   struct Later {
     std::span<const std::int32_t> offsets;
     float scale = 1;
@@ -293,7 +294,9 @@ class Finish {
   std::int64_t channels_;
   std::int64_t groups_;
   std::int64_t row_;
+  ZeroPoints zeros_;
   std::vector<std::int32_t> shift_;
+  std::vector<std::int32_t> offsets_;  // of a zero point that is known
   std::vector<float> scale_;
   bool has_later_scale_ = false;
   std::vector<float> bias_;
@@ -369,14 +372,13 @@ PreparedKernel prepare_product(PrepareContext& context, const ByteProduct& produ
     const std::int32_t zero = zeros.zero(run);
     const void* const from = bytes.of(run, zero, scratch + at_x);
     (*call)(std::array<const void*, 4>{from, weights.raw(), sums, scratch});
-    Lack lack;
-    if (zeros.changes_sums()) lack.offsets = zeros.offsets(zero);
+    const std::int32_t* sums_of_windows = nullptr;
     if (windows) {
       auto* const memory = reinterpret_cast<std::int32_t*>(scratch + at_windows);
-      lack.windows = is_signed ? windows->run(static_cast<const std::int8_t*>(from), memory)
-                               : windows->run(static_cast<const std::uint8_t*>(from), memory);
+      sums_of_windows = is_signed ? windows->run(static_cast<const std::int8_t*>(from), memory)
+                                  : windows->run(static_cast<const std::uint8_t*>(from), memory);
     }
-    finish.run(static_cast<std::int32_t*>(sums), lack, run);
+    finish.run(static_cast<std::int32_t*>(sums), zero, sums_of_windows, run);
   };
 }
 
