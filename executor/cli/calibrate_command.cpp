@@ -97,11 +97,11 @@ std::string summary(const device::Device& device) {
   const double per_second = device.tiles * device.clock_hertz;
   return fmt::format(
       "{} thread{}: products {:.1f} GFLOP/s and {:.1f} of bytes, {:.0f} % of that with few rows, convolutions {:.0f} %, by Winograd's way "
-      "{:.0f} %, along rows {:.0f} %, memory {:.1f} GB/s and {:.1f} of what is only read, {:.1f} MiB of cache at {:.1f} GB/s, {:.1f} near a thread at {:.1f}, {:.2f} us an op, {:.1f} us to wake the threads",
+      "{:.0f} %, along rows {:.0f} %, attention {:.0f} %, memory {:.1f} GB/s and {:.1f} of what is only read, {:.1f} MiB of cache at {:.1f} GB/s, {:.1f} near a thread at {:.1f}, {:.2f} us an op, {:.1f} us to wake the threads",
       device.tiles, device.tiles == 1 ? "" : "s", 2 * device.matrix.single * per_second / 1e9,
       2 * device.matrix.quarter * per_second / 1e9, 100 * device.few_rows_share,
       100 * device.convolution_share, 100 * device.winograd_share, 100 * device.row_convolution_share,
-      device.exchange_bytes_per_cycle * per_second / 1e9,
+      100 * device.attention_share, device.exchange_bytes_per_cycle * per_second / 1e9,
       device.exchange_bytes_per_cycle * device.read_speed * per_second / 1e9,
       static_cast<double>(device.cache_bytes) / (1 << 20),
       device.exchange_bytes_per_cycle * device.cache_speed * per_second / 1e9,

@@ -12,6 +12,7 @@
 //   convolution      what layers add to a net of two, of 5 x 5 pixels, of the same with few channels and, for
 //                    Winograd's way, of 3 x 3, by the rate of products
 //   bytes            a product of them, without what its results take
+//   attention        of 512 positions and heads of 64, by the rate of products
 //   vectors          GELU of rows that the cache holds
 //   spread           what a product of middle size takes longer than its share of all threads' rate
 // The clock is a unit, not a fact: with 1 GHz a rate per cycle is one per nanosecond.
@@ -68,6 +69,7 @@ class Calibration {
     measure_weights_ahead();
     measure_convolutions();
     measure_products_of_bytes();
+    measure_attention();
     measure_vectors();
     keep_within_fields();
     return device_;
@@ -323,6 +325,14 @@ class Calibration {
     device_.matrix.quarter = std::max(rate_, cubed(kSize) / taken) / kHertz / machine_.threads;
   }
 
+  void measure_attention() {
+    const ProbeTime attention =
+        time_({"attention",
+               {{"batch", "1"}, {"heads", "12"}, {"sequence", "512"}, {"head", "64"}, {"type", "float"}}});
+    const double taken = attention.seconds - device_.host_call_seconds - launch() - device_.spread_seconds;
+    device_.attention_share = std::min(1.0, attention.flop / 2 / std::max(taken, 1e-9) / rate_);
+  }
+
   void measure_vectors() {
     const ProbeTime gelu = time_({"rowwise", {{"rows", "256"}, {"columns", "1024"}, {"op", "gelu"}}});
     const double taken = gelu.seconds - device_.host_call_seconds - launch() - device_.spread_seconds;
@@ -352,8 +362,8 @@ class Calibration {
 
 std::size_t probe_count() {
   // Tiny op, halves, bytes, short product, few inner elements, two of packing, eight nets of convolutions,
-  // few rows, weights ahead, weights that are read, GELU.
-  constexpr std::size_t kSingle = 19;
+  // few rows, weights ahead, weights that are read, attention, GELU.
+  constexpr std::size_t kSingle = 20;
   return kChains.size() + kCubes.size() + kTriads.size() + kSingle;
 }
 

@@ -1,13 +1,17 @@
 // Attention: blocks of rows of the scores of one head at a time, so that no matrix of all scores is needed.
 // A block multiplies its rows of Q by the positions of K that its first to last row see, caps, masks and
 // normalises each row of scores in place, and multiplies the scores by V. Heads of Q share the heads of K and
-// V in groups. Blocks are independent, so threads take them in any order with the same numbers.
+// V in groups. Blocks are independent, so threads take them in any order with the same numbers. Where there
+// are more than a few rows of floats, K and V of a head are packed once for all of them (attention_head.h).
 #include "executor/kernels/attention.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "executor/kernels/attention_head.h"
 #include "executor/kernels/families.h"
+#include "executor/kernels/softmax.h"
+#include "executor/kernels/tools/fast_math.h"
 #include "executor/kernels/tools/gemm.h"
 #include "ir/ops/attention.h"
 
@@ -28,6 +32,10 @@ struct AttentionPlan : ir::AttentionShape {
   std::int64_t right = -1;
   std::int64_t output_mode = 0;
   std::vector<std::int64_t> places = {};  // of the rows among those of the whole op; empty: they are all
+
+  std::int64_t group() const { return q_heads / kv_heads; }  // heads of Q with the same K and V
+  HeadShape shape() const { return {.positions = total, .head = head, .v_head = v_head}; }
+  HeadBlocks blocks() const { return {batch * q_heads, group(), rows, shape()}; }
 };
 
 // Which stage of the scores the last output shows.
@@ -66,6 +74,7 @@ struct Attending {
   Mask mask;
   const std::int64_t* lengths = nullptr;  // of a padded cache, per batch element
   C* shown = nullptr;                     // qk_matmul_output
+  C* memory = nullptr;                    // for packed heads
 
   // Positions of the first row of Q's batch element in the sequence of K.
   std::int64_t offset(std::int64_t b) const {
@@ -130,7 +139,7 @@ void finish_row(const Attending<C>& a, std::int64_t b, std::int64_t h, std::int6
     std::fill_n(shown, a.plan.total, kMasked<C>);
     std::copy(row + first, row + last, shown + first);
   }
-  if (any) softmax_row(row + first, last - first);
+  if (any) softmax_row(row + first, row + first, last - first);
   std::fill(row + low, row + (any ? first : high), C{0});
   if (any) std::fill(row + last, row + high, C{0});
   if (shown != nullptr && a.plan.output_mode == kSoftmax) std::copy_n(row, a.plan.total, shown);
@@ -142,55 +151,110 @@ void cap(double softcap, std::int64_t count, C* scores) {
   for (std::int64_t j = 0; j < count; ++j) scores[j] = limit * fast_tanh(scores[j] / limit);
 }
 
-// Rows [first, first + rows) of head h of batch element b.
+// A block of rows of head h of batch element b, and the positions that any of them sees.
+struct Block {
+  std::int64_t b = 0;
+  std::int64_t h = 0;
+  std::int64_t first = 0;
+  std::int64_t rows = 0;
+  PositionRange seen = {};
+};
+
+// Later rows see later positions: the first row begins first and the last ends last.
 template <class C>
-void attend_block(const Attending<C>& a, std::int64_t b, std::int64_t h, std::int64_t first,
-                  std::int64_t rows) {
+Block block_of(const Attending<C>& a, std::int64_t head, std::int64_t first, std::int64_t rows) {
+  const AttentionPlan& plan = a.plan;
+  Block block{.b = head / plan.q_heads, .h = head % plan.q_heads, .first = first, .rows = rows};
+  block.seen = {0, plan.total};
+  if (a.shown != nullptr) return block;
+  block.seen.last = a.visible(block.b, first + rows - 1).last;
+  block.seen.first = std::min(a.visible(block.b, first).first, block.seen.last);
+  return block;
+}
+
+// Products of a block become scores; they are `factor` times too small.
+template <class C>
+void finish_rows(const Attending<C>& a, const Block& block, C factor, const HeadRows<C>& scores) {
+  const AttentionPlan& plan = a.plan;
+  const auto [low, high] = block.seen;
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    C* row = scores.data + i * scores.step;
+    if (factor != 1) {
+      for (std::int64_t j = low; j < high; ++j) row[j] *= factor;
+    }
+    C* const shown =
+        a.shown == nullptr
+            ? nullptr
+            : a.shown + ((block.b * plan.q_heads + block.h) * plan.rows + block.first + i) * plan.total;
+    if (shown != nullptr && plan.output_mode == kProduct) std::copy_n(row, plan.total, shown);
+    if (plan.softcap > 0) cap(plan.softcap, high - low, row + low);
+    if (shown != nullptr && plan.output_mode == kCapped) std::copy_n(row, plan.total, shown);
+    finish_row(a, block.b, block.h, block.first + i, low, high, row);
+  }
+}
+
+// Of a few rows, or of doubles.
+template <class C>
+void attend_block(const Attending<C>& a, const Block& block) {
   const AttentionPlan& plan = a.plan;
   thread_local std::vector<C> scores;
-  scores.resize(rows * plan.total);
-  // Later rows see later positions: the first row begins first and the last ends last.
-  const bool whole = a.shown != nullptr;
-  const std::int64_t high = whole ? plan.total : a.visible(b, first + rows - 1).last;
-  const std::int64_t low = whole ? 0 : std::min(a.visible(b, first).first, high);
-  const std::int64_t kv_head = h / (plan.q_heads / plan.kv_heads);
-  multiply({.m = rows,
+  scores.resize(block.rows * plan.total);
+  const auto [low, high] = block.seen;
+  const std::int64_t kv_head = block.h / plan.group();
+  multiply({.m = block.rows,
             .n = high - low,
             .k = plan.head,
             .transpose_b = true,
             .row_a = a.q.row_step,
             .row_b = a.k.row_step,
             .row_c = plan.total},
-           a.q.at(b, h) + first * a.q.row_step, a.k.at(b, kv_head) + low * a.k.row_step, scores.data() + low,
-           static_cast<C>(plan.scale));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    C* row = scores.data() + i * plan.total;
-    C* const shown =
-        whole ? a.shown + ((b * plan.q_heads + h) * plan.rows + first + i) * plan.total : nullptr;
-    if (whole && plan.output_mode == kProduct) std::copy_n(row, plan.total, shown);
-    if (plan.softcap > 0) cap(plan.softcap, high - low, row + low);
-    if (whole && plan.output_mode == kCapped) std::copy_n(row, plan.total, shown);
-    finish_row(a, b, h, first + i, low, high, row);
-  }
-  multiply({.m = rows,
+           a.q.at(block.b, block.h) + block.first * a.q.row_step,
+           a.k.at(block.b, kv_head) + low * a.k.row_step, scores.data() + low, static_cast<C>(plan.scale));
+  finish_rows(a, block, C{1}, HeadRows<C>{scores.data(), plan.total});
+  multiply({.m = block.rows,
             .n = plan.v_head,
             .k = high - low,
             .row_a = plan.total,
             .row_b = a.v.row_step,
             .row_c = a.y.row_step},
-           scores.data() + low, a.v.at(b, kv_head) + low * a.v.row_step, a.y.at(b, h) + first * a.y.row_step);
+           scores.data() + low, a.v.at(block.b, kv_head) + low * a.v.row_step,
+           a.y.at(block.b, block.h) + block.first * a.y.row_step);
+}
+
+void attend_packed(const Attending<float>& a) {
+  const AttentionPlan& plan = a.plan;
+  const HeadProducts products(plan.shape(), {a.k.row_step, 1}, {a.v.row_step, 1});
+  const auto pack = [&](std::int64_t head, float* packed) {
+    const std::int64_t b = head / plan.q_heads;
+    const std::int64_t kv_head = head % plan.q_heads / plan.group();
+    products.pack(a.k.at(b, kv_head), a.v.at(b, kv_head), packed);
+  };
+  const HeadBlocks blocks = plan.blocks();
+  blocks.run(
+      products, a.memory, pack,
+      [&](std::int64_t head, std::int64_t first, std::int64_t rows, const float* packed, float* memory) {
+        const Block block = block_of(a, head, first, rows);
+        const HeadRows<float> scores{memory, blocks.score_step()};
+        products.scores(packed, {a.q.at(block.b, block.h) + first * a.q.row_step, a.q.row_step}, rows,
+                        block.seen, scores);
+        finish_rows(a, block, static_cast<float>(plan.scale), scores);
+        products.values(packed, {scores.data, scores.step}, rows, block.seen,
+                        {a.y.at(block.b, block.h) + first * a.y.row_step, a.y.row_step});
+      });
 }
 
 template <class C>
 void attend(const Attending<C>& a) {
   const AttentionPlan& plan = a.plan;
+  if constexpr (std::is_same_v<C, float>) {
+    if (plan.rows >= ir::kPackedRows) return attend_packed(a);
+  }
   const std::int64_t blocks = (plan.rows + kBlockRows - 1) / kBlockRows;
   const double flop =
       2.0 * static_cast<double>(std::min(kBlockRows, plan.rows) * plan.total * (plan.head + plan.v_head));
   for_each_product(plan.batch * plan.q_heads * blocks, flop, [&](std::int64_t i) {
     const std::int64_t first = i % blocks * kBlockRows;
-    const std::int64_t head = i / blocks;
-    attend_block(a, head / plan.q_heads, head % plan.q_heads, first, std::min(kBlockRows, plan.rows - first));
+    attend_block(a, block_of(a, i / blocks, first, std::min(kBlockRows, plan.rows - first)));
   });
 }
 
@@ -265,6 +329,7 @@ void run_attention(const AttentionPlan& plan, const RunContext& run) {
       .mask = mask.defined() ? mask_of(mask) : Mask{},
       .lengths = has_lengths ? run.input(AttentionInput::kLengths).data<std::int64_t>() : nullptr,
       .shown = shows ? shown.data<C>() : nullptr,
+      .memory = run.scratch<C>(),
   };
   attend(attending);
   store_computed<C>(y, run.output(AttentionOutput::kY));
@@ -294,6 +359,7 @@ PreparedKernel attention(PrepareContext& context) {
   }
   const bool in_double = context.element(AttentionInput::kQ) == DataType::Double ||
                          context.element(AttentionInput::kV) == DataType::Double;
+  if (!in_double && plan.rows >= ir::kPackedRows) context.need_scratch(plan.blocks().bytes());
   return [plan, in_double](const RunContext& run) {
     in_double ? run_attention<double>(plan, run) : run_attention<float>(plan, run);
   };

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "executor/kernels/reduce_core.h"
 #include "executor/kernels/tools/kernel.h"
 
 namespace podium::kernels {
@@ -34,15 +33,6 @@ template <class C>
 Heads<C> heads_of(C* data, const Dims& dims, std::int64_t heads) {
   if (dims.size() == 4) return {data, dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3]};
   return {data, dims[1] * dims[2], dims[2] / heads, dims[2]};
-}
-
-/// row = softmax(row)
-template <class C>
-void softmax_row(C* row, std::int64_t count) {
-  const C largest = reduce_run<Choosing<C, true>>(row, count);
-  for (std::int64_t i = 0; i < count; ++i) row[i] = fast_exp_down(row[i] - largest);
-  const C factor = static_cast<C>(1 / reduce_run<Adding<C, Plain>>(row, count));
-  for (std::int64_t i = 0; i < count; ++i) row[i] *= factor;
 }
 
 /// The attribute `scale`, or what heads of this size need to keep the variance of products.

@@ -77,7 +77,7 @@ void run_flex(const FlexPlan& plan, const RunContext& run) {
   const std::int64_t columns = plan.added;
   C* rows = scores.data<C>();
   for_each_product(columns == 0 ? 0 : scores.size() / columns, 20.0 * static_cast<double>(columns),
-                   [&](std::int64_t i) { softmax_row(rows + i * columns, columns); });
+                   [&](std::int64_t i) { softmax_row(rows + i * columns, rows + i * columns, columns); });
   const Tensor probabilities = modified<C>(plan.prob_mod, plan.prob_type, scores, run);
   // An op with bodies finds no memory for its output.
   if (!run.outputs[AttentionOutput::kY]->is_tensor() || !run.output(AttentionOutput::kY).defined())

@@ -1,6 +1,7 @@
 // LinearAttention: a state matrix for each head, written by keys and values and read by queries, step by
 // step.
 #include "executor/kernels/attention.h"
+#include "executor/kernels/tools/fast_math.h"
 #include "executor/kernels/tools/gemm.h"
 #include "ir/ops/linear_attention.h"
 

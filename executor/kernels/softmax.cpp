@@ -41,16 +41,42 @@ T largest(const T* x, std::int64_t count) {
 }
 
 template <class T>
-void plain_row(const T* x, T* y, std::int64_t count) {
-  const T most = largest(x, count);
+T add_exponentials(const T* x, T* y, std::int64_t count, T most, T scale) {
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < count; ++i) {
-    const T e = fast_exp_down(x[i] - most);
+    const T e = fast_exp_down((x[i] - most) * scale);
     y[i] = e;
     sum += e;
   }
-  const T scale = T{1} / sum;
+  return sum;
+}
+
+// What is left of a row behind whole vectors takes as long as many of these, one element by one. A row with
+// more than a few left that is not too long is copied to memory where the last vector is filled up with what
+// counts for nothing; all goes there and back in vectors, the last of which overlaps the one before.
+constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kFewLeft = 4;
+constexpr std::int64_t kPaddedRow = 512;
+
+template <class T>
+void padded_row(const T* x, T* y, std::int64_t count) {
+  const std::int64_t whole = count / kLanes * kLanes;
+  const std::int64_t last = count - kLanes;
+  T row[kPaddedRow + kLanes];
+  std::fill_n(row + whole, kLanes, -std::numeric_limits<T>::infinity());
+  for (std::int64_t i = 0; i < whole; ++i) row[i] = x[i];
+  for (std::int64_t i = 0; i < kLanes; ++i) row[last + i] = x[last + i];
+  const std::int64_t padded = whole + kLanes;
+  const T scale = T{1} / add_exponentials(row, row, padded, largest(row, padded), T{1});
+  for (std::int64_t i = 0; i < whole; ++i) y[i] = row[i] * scale;
+  for (std::int64_t i = 0; i < kLanes; ++i) y[last + i] = row[last + i] * scale;
+}
+
+template <class T>
+void plain_row(const T* x, T* y, std::int64_t count) {
+  if (count % kLanes > kFewLeft && count > kLanes && count <= kPaddedRow) return padded_row(x, y, count);
+  const T scale = T{1} / add_exponentials(x, y, count, largest(x, count), T{1});
   for (std::int64_t i = 0; i < count; ++i) y[i] *= scale;
 }
 
@@ -161,6 +187,10 @@ PreparedKernel prepare_hardmax(PrepareContext& context) {
 
 void softmax_row(const float* x, float* y, std::int64_t count) { plain_row(x, y, count); }
 void softmax_row(const double* x, double* y, std::int64_t count) { plain_row(x, y, count); }
+float largest_of_row(const float* x, std::int64_t count) { return largest(x, count); }
+float exponentials_of_row(const float* x, float* y, std::int64_t count, float largest, float scale) {
+  return add_exponentials(x, y, count, largest, scale);
+}
 void log_softmax_row(const float* x, float* y, std::int64_t count) { log_row(x, y, count); }
 void log_softmax_row(const double* x, double* y, std::int64_t count) { log_row(x, y, count); }
 

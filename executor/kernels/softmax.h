@@ -8,6 +8,10 @@ namespace podium::kernels {
 /// y[i] = exp(x[i]) / sum over j of exp(x[j]), without overflow; y may be x.
 void softmax_row(const float* x, float* y, std::int64_t count);
 void softmax_row(const double* x, double* y, std::int64_t count);
+/// The two steps of it before the division. The largest of x, but for NaN.
+float largest_of_row(const float* x, std::int64_t count);
+/// y[i] = exp(scale * (x[i] - largest)), and the sum of these; y may be x.
+float exponentials_of_row(const float* x, float* y, std::int64_t count, float largest, float scale = 1);
 /// y[i] = log of the softmax of x.
 void log_softmax_row(const float* x, float* y, std::int64_t count);
 void log_softmax_row(const double* x, double* y, std::int64_t count);

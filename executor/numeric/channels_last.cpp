@@ -2,10 +2,10 @@
 // first op asks for it. Convolutions, pools and means and maxima over the spatial axes always compute on
 // twins (ops Convolution, ByteConvolution and Pool of the domain podium), but for convolutions that are
 // faster with vectors along their rows; elementwise ops, quantizing, Concat and BatchNormalization do where
-// an input has one already, and Split, Slice, Pad and Resize where a convolution reads what they give. Any
-// other op wants its inputs channels-first, which puts a ToChannelsFirst in front of it unless the value is
-// there in that form. Where there is one channel or one position both forms are the same bytes, and the move
-// is a view.
+// an input has one already, a shuffle of channels too (which exporters write as Reshape, Transpose, Reshape),
+// and Split, Slice, Pad and Resize where a convolution reads what they give. Any other op wants its inputs
+// channels-first, which puts a ToChannelsFirst in front of it unless the value is there in that form. Where
+// there is one channel or one position both forms are the same bytes, and the move is a view.
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>
@@ -58,8 +58,43 @@ Tensor transposed(const Tensor& tensor) {
   return result;
 }
 
+// [N, C, ...] as [N, groups, C / groups, ...], the two exchanged, and as [N, C, ...] again.
+struct Shuffle {
+  std::int64_t groups = 1;
+  ValueId exchanged;
+  ValueId result;
+};
+
+ir::IntList with_exchanged(std::int64_t rank, std::int64_t axis) {
+  ir::IntList order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[axis], order[axis + 1]);
+  return order;
+}
+
+// The shuffle that begins with this op.
+std::optional<Shuffle> shuffle_of_channels(const Rewriter& rewriter, const Op& op) {
+  if (!op.is("Reshape")) return std::nullopt;
+  const auto exchange = rewriter.only_reader(op.outputs[0], "Transpose");
+  const ValueId exchanged = exchange ? rewriter.op(*exchange).outputs[0] : ValueId();
+  const auto joining = exchange ? rewriter.only_reader(exchanged, "Reshape") : std::nullopt;
+  if (!joining || rewriter.op(*joining).inputs[0] != exchanged) return std::nullopt;
+  const ValueId result = rewriter.op(*joining).outputs[0];
+  const auto* order = ir::attribute_if<ir::IntList>(rewriter.op(*exchange), "perm");
+  const Dims& whole = rewriter.type(op.inputs[0]).dims;
+  const Dims& parts = rewriter.type(op.outputs[0]).dims;
+  const bool splits = parts.size() == whole.size() + 1 && whole.size() >= 3 && parts[0] == whole[0] &&
+                      parts[1] * parts[2] == whole[1] &&
+                      std::equal(whole.begin() + 2, whole.end(), parts.begin() + 3);
+  if (!splits || rewriter.type(result).dims != whole || order == nullptr ||
+      *order != with_exchanged(std::ssize(parts), 1))
+    return std::nullopt;
+  return Shuffle{parts[1], exchanged, result};
+}
+
 // The values that convolutions read, also through ops that keep the layout.
-ir::IdMap<ValueId, bool> read_by_convolutions(const ir::Graph& graph) {
+ir::IdMap<ValueId, bool> read_by_convolutions(const Rewriter& rewriter) {
+  const ir::Graph& graph = rewriter.graph();
   ir::IdMap<ValueId, bool> read(std::ssize(graph.values), false);
   for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
     const bool hands_on =
@@ -67,6 +102,8 @@ ir::IdMap<ValueId, bool> read_by_convolutions(const ir::Graph& graph) {
     const bool reads =
         is_convolution(graph, *op) ||
         (hands_on && std::ranges::any_of(outputs_of(*op), [&](ValueId id) { return read[id]; }));
+    if (const auto shuffle = shuffle_of_channels(rewriter, *op); shuffle && read[shuffle->result])
+      read[op->inputs[0]] = true;
     for (ValueId id : inputs_of(*op)) read[id] = read[id] || reads;
   }
   return read;
@@ -119,7 +156,7 @@ class Pass {
         layouts_(layouts),
         rewriter_(graph),
         twins_(std::ssize(graph.values)),
-        read_by_convolutions_(read_by_convolutions(graph)) {
+        read_by_convolutions_(read_by_convolutions(rewriter_)) {
     for (const Op& op : graph.ops) {
       for (ValueId id : outputs_of(op)) twin(id).missing = true;
     }
@@ -240,6 +277,7 @@ class Pass {
   bool convert(const Op& op) {
     if (is_made(op)) return true;
     if (op.is("ReduceMean") || op.is("ReduceMax")) return convert_reduction(op);
+    if (op.is("Reshape")) return convert_shuffle(op);
     if (moves_by_constants(graph_, op)) return convert_move(op);
     if (changes_each_number(graph_, op)) return convert_number(op);
     if (auto operands = byte_operands(rewriter_, op))
@@ -329,8 +367,27 @@ class Pass {
     return true;
   }
 
-  // A Cast whose numbers have come with the convolution in front of it.
-  bool is_made(const Op& op) { return op.is("Cast") && twin(op.outputs[0]).last.valid(); }
+  // Its numbers have come with those of an op in front of it.
+  bool is_made(const Op& op) { return op.outputs[0].valid() && twin(op.outputs[0]).last.valid(); }
+
+  // On channels-last memory a shuffle exchanges the parts of the last axis.
+  bool convert_shuffle(const Op& op) {
+    const auto shuffle = is_last(op.inputs[0]) ? shuffle_of_channels(rewriter_, op) : std::nullopt;
+    if (!shuffle) return false;
+    const auto view = [](ValueId x, const Dims& shape) {
+      return make_op("View", "podium", {x}, {}, {{"shape", shape}});
+    };
+    const ValueId x = last(op.inputs[0]);
+    const Dims whole = dims(x);
+    Dims parts = whole;
+    parts.back() = shuffle->groups;
+    parts.push_back(whole.back() / shuffle->groups);
+    give(view(x, parts), op.outputs[0]);
+    const ir::IntList order = with_exchanged(std::ssize(parts), std::ssize(parts) - 2);
+    give(make_op("Transpose", "", {twin(op.outputs[0]).last}, {}, {{"perm", order}}), shuffle->exchanged);
+    give(view(twin(shuffle->exchanged).last, whole), shuffle->result);
+    return true;
+  }
 
   // What a DynamicQuantizeLinear gives beside the bytes are single numbers.
   bool convert_number(const Op& op) {

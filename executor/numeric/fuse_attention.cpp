@@ -3,13 +3,16 @@
 // alone where the product would no longer read whole rows or columns. A product that is transposed is that of
 // its transposed factors, the second one first. Of one matrix for all rows of a batch, as weights are that
 // change, the product takes over the Transpose alone. A Softmax over the last axis takes over the mask added
-// to its input (or the Where with a very low number, which becomes an added mask), as a MaskedSoftmax.
+// to its input (or the Where with a very low number, which becomes an added mask), as a MaskedSoftmax. Two
+// such products with a softmax between them that nothing else reads are one StridedAttention, which never has
+// all scores in memory.
 #include "executor/numeric/fuse_attention.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "executor/numeric/rewriter.h"
+#include "ir/ops/attention.h"
 
 namespace podium::numeric {
 
@@ -210,6 +213,81 @@ void fuse_softmax(Rewriter& rewriter, OpId id) {
   if (mask.rank() < 1 || mask.dims.back() != type.dims.back() || mask.element != ir::DataType::Float) return;
   Op fused = make_op("MaskedSoftmax", "podium", {masked->scores, masked->mask}, softmax.outputs);
   fused.name = softmax.name;
+  rewriter.erase(before);
+  rewriter.replace(id, std::move(fused));
+}
+
+// A product as StridedMatMul has it.
+struct Strided {
+  ValueId a;
+  ValueId b;
+  IntList perm_a;
+  IntList perm_b;
+  IntList perm_y;
+  double scale = 1;
+};
+
+std::optional<Strided> strided_product(const Rewriter& rewriter, OpId id) {
+  const Op& op = rewriter.op(id);
+  if (op.is("StridedMatMul", "podium"))
+    return Strided{op.inputs[0],
+                   op.inputs[1],
+                   ir::attribute<IntList>(op, "perm_a"),
+                   ir::attribute<IntList>(op, "perm_b"),
+                   ir::attribute<IntList>(op, "perm_y"),
+                   ir::attribute<float>(op, "scale")};
+  if (!op.is("MatMul") || !is_static_float(rewriter.graph(), op)) return std::nullopt;
+  const IntList as_it_is = identity(rewriter.type(op.outputs[0]).rank());
+  return Strided{op.inputs[0], op.inputs[1], as_it_is, as_it_is, as_it_is};
+}
+
+ir::Dims read_dims(const Rewriter& rewriter, ValueId value, const IntList& permutation) {
+  ir::Dims dims;
+  for (std::int64_t axis : permutation) dims.push_back(rewriter.type(value).dims[axis]);
+  return dims;
+}
+
+bool is_softmax_of_rows(const Rewriter& rewriter, OpId id) {
+  const Op& op = rewriter.op(id);
+  if (op.is("MaskedSoftmax", "podium")) return true;
+  if (!op.is("Softmax")) return false;
+  const auto axis = ir::attribute<std::int64_t>(op, "axis");
+  return axis == -1 || axis == rewriter.type(op.outputs[0]).rank() - 1;
+}
+
+// `id` multiplies with V.
+void fuse_products(Rewriter& rewriter, OpId id) {
+  const auto values = strided_product(rewriter, id);
+  if (!values || values->scale != 1) return;
+  const OpId softmax = rewriter.producer(values->a);
+  if (!softmax.valid() || !rewriter.only_reader(values->a).valid() || !is_softmax_of_rows(rewriter, softmax))
+    return;
+  const ValueId product = rewriter.op(softmax).inputs[0];
+  const OpId of_scores = rewriter.producer(product);
+  if (!of_scores.valid() || !rewriter.only_reader(product).valid()) return;
+  const auto scores = strided_product(rewriter, of_scores);
+  if (!scores || !(scores->scale > 0)) return;
+  const IntList as_it_is = identity(rewriter.type(product).rank());
+  const std::int64_t columns = std::ssize(as_it_is) - 1;
+  if (scores->perm_y != as_it_is || values->perm_a != as_it_is || scores->perm_a.size() != as_it_is.size() ||
+      scores->perm_a.back() != columns || values->perm_y.back() != columns)
+    return;
+  const ir::Dims q = read_dims(rewriter, scores->a, scores->perm_a);
+  if (columns < 1 || !ir::attends_in_blocks(rewriter.type(product).dims) ||
+      !same_batch(q, read_dims(rewriter, scores->b, scores->perm_b)) ||
+      !same_batch(q, read_dims(rewriter, values->b, values->perm_b)))
+    return;
+  std::vector<ValueId> inputs{scores->a, scores->b, values->b};
+  if (rewriter.op(softmax).inputs.size() > 1) inputs.push_back(rewriter.op(softmax).inputs[1]);
+  Op fused = make_op("StridedAttention", "podium", std::move(inputs), rewriter.op(id).outputs,
+                     {{"perm_q", scores->perm_a},
+                      {"perm_k", scores->perm_b},
+                      {"perm_v", values->perm_b},
+                      {"perm_y", values->perm_y},
+                      {"scale", static_cast<float>(scores->scale)}});
+  fused.name = rewriter.op(id).name;
+  rewriter.erase(of_scores);
+  rewriter.erase(softmax);
   rewriter.replace(id, std::move(fused));
 }
 
@@ -224,6 +302,9 @@ bool fuse_attention(ir::Graph& graph) {
     } else if (rewriter.op(id).is("Softmax")) {
       fuse_softmax(rewriter, id);
     }
+  }
+  for (OpId id : rewriter.op_ids()) {
+    if (rewriter.is_alive(id)) fuse_products(rewriter, id);
   }
   return rewriter.finish();
 }

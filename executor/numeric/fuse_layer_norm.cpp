@@ -1,5 +1,7 @@
 #include "executor/numeric/fuse_layer_norm.h"
 
+#include <algorithm>
+
 #include "executor/numeric/rewriter.h"
 
 namespace podium::numeric {
@@ -45,6 +47,13 @@ bool is_parameter(const Rewriter& rewriter, ValueId id, std::int64_t count) {
   return tensor != nullptr && tensor->rank() == 1 && tensor->size() == count;
 }
 
+// The scale of a normalisation that has none.
+ValueId ones(ir::Graph& graph, std::int64_t count) {
+  ir::Tensor scale(ir::DataType::Float, {count});
+  std::fill_n(scale.data<float>(), count, 1.0F);
+  return graph.add_constant(graph.fresh_name("ones"), std::move(scale));
+}
+
 void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
   const ir::Op& div = rewriter.op(div_id);
   if (!div.is("Div")) return;
@@ -54,14 +63,18 @@ void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
   if (!x || !variance) return;
   // Exporters subtract the mean once or twice.
   if (variance->of != div.inputs[0] && centered(rewriter, variance->of, last_axis) != x) return;
-  const auto scaling = rewriter.only_reader(div.outputs[0], "Mul");
-  if (!scaling) return;
   const std::int64_t count = rewriter.type(*x).dims.back();
-  const ValueId scale = rewriter.other_input(*scaling, div.outputs[0]);
-  if (!is_parameter(rewriter, scale, count)) return;
-  OpId last = *scaling;
-  std::vector<ValueId> inputs{*x, scale};
-  const ValueId scaled = rewriter.op(*scaling).outputs[0];
+  OpId last = div_id;
+  std::vector<ValueId> inputs{*x};
+  if (const auto scaling = rewriter.only_reader(div.outputs[0], "Mul")) {
+    const ValueId scale = rewriter.other_input(*scaling, div.outputs[0]);
+    if (is_parameter(rewriter, scale, count)) {
+      inputs.push_back(scale);
+      last = *scaling;
+    }
+  }
+  if (inputs.size() == 1) inputs.push_back(ones(rewriter.graph(), count));
+  const ValueId scaled = rewriter.op(last).outputs[0];
   if (const auto shifting = rewriter.only_reader(scaled, "Add")) {
     const ValueId bias = rewriter.other_input(*shifting, scaled);
     if (is_parameter(rewriter, bias, count)) {

@@ -12,6 +12,7 @@
 
 #include "executor/sim/products.h"
 #include "ir/disjoint_sets.h"
+#include "ir/ops/attention.h"
 
 namespace podium::sim {
 namespace {
@@ -96,6 +97,7 @@ AttentionScores::AttentionScores(const ir::Graph& graph) {
     Kernel& kernel = kernels_[*place];
     const bool multiplies = op.spec->category == ir::Category::MatrixProduct;
     products[*place] += multiplies ? 1 : 0;
+    if (contains(op.outputs[0])) kernel.in_blocks |= ir::attends_in_blocks(graph[op.outputs[0]].type.dims);
     for (ValueId id : inputs_of(op)) {
       if (contains(id)) continue;
       if (multiplies) kernel.width = std::min(kernel.width, stored_width(graph, makers, id));

@@ -30,6 +30,7 @@ class AttentionScores {
     /// graph may have kept them, and is slower.
     double repeats = 1;
     bool goes_back = false;  ///< makes gradients
+    bool in_blocks = false;  ///< ir::attends_in_blocks
   };
 
   bool empty() const { return kernels_.empty(); }

@@ -480,6 +480,13 @@ bool KernelCosts::appends(const Op& op) const {
          bytes_of(graph_, op.inputs[0]) > bytes_of(graph_, op.outputs[0]) / 2;
 }
 
+// The host has a kernel for large scores alone, and gradients read what the way there made.
+const AttentionScores::Kernel* KernelCosts::attention_of(const Op& op) const {
+  const AttentionScores::Kernel* kernel = scores_.kernel_of(op);
+  const bool is_one = kernel != nullptr && (!is_host(device_) || (kernel->in_blocks && !kernel->goes_back));
+  return is_one ? kernel : nullptr;
+}
+
 // A product of the kernel computes at its rate and reads and writes what is no score; all else on scores is
 // done beside. What a mask hides of the scores is passed over where the mask is of the kernel, as nodes are
 // that are fused.
@@ -541,7 +548,7 @@ OpCost KernelCosts::on(int tiles, const DeviceKernel& kernel,
   for (const Op* op : kernel) {
     if (is_read_as_it_lies(*op)) continue;
     try {
-      if (const auto* attention = scores_.kernel_of(*op)) {
+      if (const auto* attention = attention_of(*op)) {
         sum += attention_part(*op, *attention, tiles);
         is_attention = true;
         continue;

@@ -52,6 +52,7 @@ class KernelCosts {
   const device::Device& device_;
   int tiles_;
   OpCost on(int tiles, const DeviceKernel& kernel, const std::optional<CachedBytes>& cached) const;
+  const AttentionScores::Kernel* attention_of(const ir::Op& op) const;
   OpCost attention_part(const ir::Op& op, const AttentionScores::Kernel& kernel, int tiles) const;
   bool is_read_as_it_lies(const ir::Op& op) const;
   bool appends(const ir::Op& op) const;

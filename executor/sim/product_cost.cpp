@@ -419,7 +419,8 @@ ir::DataType multiplied_type(const TypedOp& op, const Device& device) {
 
 OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& products, const Device& device,
                      int tiles) {
-  if (op.op.spec->category == ir::Category::Attention && device.attention_share > 0)
+  if (op.op.spec->category == ir::Category::Attention && device.attention_share > 0 &&
+      !(is_host(device) && products[0].product.rows < ir::kPackedRows))
     return fused_attention_cost(op, products, device, tiles);
   OpCost cost;
   for (const RepeatedProduct& each : products) cost += product_cost(op, each, device, tiles) * each.times;
@@ -440,10 +441,11 @@ OpCost products_cost(const TypedOp& op, const std::vector<RepeatedProduct>& prod
 }
 
 double attention_cycles(double flop, double positions, double width, const Device& device, int tiles) {
-  constexpr double kFillPositions = 160;  // docs/cost-model.md: figures of FlashAttention
+  // docs/cost-model.md: figures of FlashAttention. The host's kernel takes as long for each position.
+  const double fill = is_host(device) ? 0 : 160;
   const MatrixUnit unit = matrix_unit(device, tiles, width, true);
   const double rate = 2 * unit.multiply_adds_per_cycle / device.matrix_share * device.attention_share * tiles;
-  return flop / rate * (1 + kFillPositions / positions);
+  return flop / rate * (1 + fill / positions);
 }
 
 }  // namespace podium::sim

@@ -224,6 +224,14 @@ Dims AttentionShape::y() const {
   return {batch, rows, q_heads == kUnknown ? kUnknown : times(v_head, q_heads)};
 }
 
+bool attends_in_blocks(const Dims& scores) {
+  constexpr std::int64_t kLeastScores = 1 << 20;
+  constexpr std::int64_t kLeastRows = 64;
+  constexpr std::int64_t kLeastPositions = 128;
+  return scores.size() >= 2 && element_count(scores) >= kLeastScores &&
+         scores[scores.size() - 2] >= kLeastRows && scores.back() >= kLeastPositions;
+}
+
 AttentionShape attention_shape(const TypedOp& op) {
   const Dims q = heads_first(op, AttentionInput::kQ, "q_num_heads");
   const Dims k = heads_first(op, AttentionInput::kK, "kv_num_heads");

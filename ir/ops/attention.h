@@ -50,6 +50,13 @@ struct AttentionShape {
   Dims scores() const { return {batch, q_heads, rows, positions()}; }
 };
 
+/// How the engine computes attention, which its kernels go by and the clock of the host reckons with. Rows of
+/// Q from which on K and V of a head are packed for all of them.
+inline constexpr std::int64_t kPackedRows = 12;
+/// Whether products that are written out become one op that goes by blocks of rows, given the dimensions of
+/// their scores: no second-level cache keeps all of these, and a head has enough of them to be packed for.
+bool attends_in_blocks(const Dims& scores);
+
 /// Size of one head in the last axis of a [batch, length, heads * size] tensor; Error when there is none.
 std::int64_t head_size(std::int64_t hidden, std::int64_t heads, std::string_view what);
 

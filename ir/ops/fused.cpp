@@ -123,6 +123,23 @@ Work work_of_strided_matmul(const TypedOp& op) {
   return {.flop = 2 * inner * static_cast<double>(op.output(0).element_count()), .bytes = io_bytes(op)};
 }
 
+// K is read as [head, positions].
+void infer_strided_attention(InferContext& context) {
+  Dims y = permuted(context.dims(0), context.get<IntList>("perm_q"));
+  y.back() = permuted(context.dims(2), context.get<IntList>("perm_v")).back();
+  context.set_output(0, context.element(0), permuted(y, context.get<IntList>("perm_y")));
+}
+
+Work work_of_strided_attention(const TypedOp& op) {
+  const Dims q = permuted(op.dims(0), op.get<IntList>("perm_q"));
+  const auto positions = static_cast<double>(permuted(op.dims(1), op.get<IntList>("perm_k")).back());
+  constexpr double kOfSoftmax = 5;
+  const double rows = static_cast<double>(element_count(q)) / static_cast<double>(q.back());
+  const double products =
+      2 * positions * static_cast<double>(op.input(0).element_count() + op.output(0).element_count());
+  return {.flop = products + kOfSoftmax * rows * positions, .bytes = io_bytes(op)};
+}
+
 void infer_channels_last(InferContext& context) {
   Dims dims = context.dims(0);
   dims.push_back(dims[1]);
@@ -288,6 +305,11 @@ std::span<const OpSpec> fused_ops() {
             {must_have("perm_a", AttributeKind::Ints), must_have("perm_b", AttributeKind::Ints),
              must_have("perm_y", AttributeKind::Ints), with_default("scale", 1.0F)},
             infer_strided_matmul, work_of_strided_matmul),
+        row("StridedAttention", {{"Q"}, {"K"}, {"V"}, {"mask", 'T', Formal::Optional}},
+            {must_have("perm_q", AttributeKind::Ints), must_have("perm_k", AttributeKind::Ints),
+             must_have("perm_v", AttributeKind::Ints), must_have("perm_y", AttributeKind::Ints),
+             with_default("scale", 1.0F)},
+            infer_strided_attention, work_of_strided_attention),
         in_place(kFirstInput,
                  row("MaskedSoftmax", {{"X"}, {"mask"}}, {}, same_as_input, work_per_element<5>)),
         byte_product_row("ByteConvolution", fused_window_attributes({with_default("group", std::int64_t{1})}),

@@ -1,7 +1,8 @@
 // Rows say when an op hands on its first input (an Identity always, a Pad of zeros, a Slice of everything),
 // and the numbers that are neutral in sums and products. Then pairs: a reshape back to the shape before, a
-// Transpose after a Transpose, a Reshape after any reshape. An op that other code treats as moving a value
-// between places is passed only where both are in the same place.
+// Transpose after a Transpose, a Reshape after any reshape, an elementwise op after an Expand to its own
+// shape, a ScatterElements whose indices an Expand made alike along its rows, which scatters rows. An op that
+// other code treats as moving a value between places is passed only where both are in the same place.
 #include "ir/passes/simplify_rules.h"
 
 #include <algorithm>
@@ -127,6 +128,45 @@ bool shorten_reshape(const SimplifyView& view, Op& op) {
   return true;
 }
 
+// Elements that are stretched anyway need not be repeated beforehand. PRelu stretches its slope alone.
+bool shorten_stretched(const SimplifyView& view, Op& op) {
+  bool shortened = false;
+  for (std::size_t i = op.is("PRelu") ? 1 : 0; i < op.inputs.size(); ++i) {
+    const Op* expand = op.inputs[i].valid() ? view.passable(op, i) : nullptr;
+    if (expand == nullptr || !expand->is("Expand")) continue;
+    const Type& result = output_type(view, op);
+    Type stretched = input_type(view, *expand);
+    for (std::size_t j = 0; j < op.inputs.size(); ++j) {
+      if (j == i || !op.inputs[j].valid()) continue;
+      const Type& other = input_type(view, op, j);
+      if (!other.is_static() || !stretched.is_static()) return shortened;
+      stretched.dims = broadcast(stretched.dims, other.dims);
+    }
+    if (!result.is_static() || stretched.dims != result.dims) continue;
+    op.inputs[i] = expand->inputs[0];
+    shortened = true;
+  }
+  return shortened;
+}
+
+// Exporters of graph networks repeat the index of a row for each of its elements.
+bool shorten_scatter(const SimplifyView& view, Op& op) {
+  const Op* expand = view.passable(op, 1);
+  if (expand == nullptr || !expand->is("Expand")) return false;
+  const Type& data = input_type(view, op, 0);
+  const Type& indices = input_type(view, op, 1);
+  const Type& rows = input_type(view, *expand);
+  const std::int64_t axis = attribute<std::int64_t>(op, "axis");
+  if (!data.is_static() || !indices.is_static() || !rows.is_static() || data.rank() != 2 ||
+      rows.rank() != 2 || (axis != 0 && axis != -2) || rows.dims != Dims{indices.dims[0], 1} ||
+      indices.dims[1] != data.dims[1])
+    return false;
+  std::erase_if(op.attributes, [](const Attribute& attribute) { return attribute.name == "axis"; });
+  op.spec = find_op("", "ScatterND");
+  op.inputs[1] = expand->inputs[0];
+  return true;
+}
+
 }  // namespace
 
 bool in_same_place(const Op& a, const Op& b) {
@@ -135,8 +175,8 @@ bool in_same_place(const Op& a, const Op& b) {
   return std::equal(place.begin(), place.end(), other.begin(), other.end(), same_attribute);
 }
 
-const Op* SimplifyView::passable(const Op& op) const {
-  const Op* before = producer(op.inputs[0]);
+const Op* SimplifyView::passable(const Op& op, std::size_t i) const {
+  const Op* before = producer(op.inputs[i]);
   if (before == nullptr || !before->inputs[0].valid() || !is_input[before->inputs[0]]) return before;
   return in_same_place(*before, op) ? before : nullptr;
 }
@@ -154,7 +194,8 @@ ValueId same_value(const SimplifyView& view, const Op& op) {
 bool shorten(const SimplifyView& view, Op& op) {
   if (op.is("Transpose")) return shorten_transpose(view, op);
   if (op.is("Reshape")) return shorten_reshape(view, op);
-  return false;
+  if (op.is("ScatterElements")) return shorten_scatter(view, op);
+  return op.spec->elementwise && op.inputs.size() > 1 && shorten_stretched(view, op);
 }
 
 }  // namespace podium::ir

@@ -19,17 +19,17 @@ struct SimplifyView {
     const std::int32_t index = producers[id];
     return index < 0 ? nullptr : &ops[index];
   }
-  /// The producer of the op's first input if the op may read the producer's input instead. Not so where the
+  /// The producer of one of the op's inputs if the op may read the producer's input instead. Not so where the
   /// producer alone brings a graph input to the op's place: an input arrives at one place, and readers
   /// elsewhere go through the op at that place.
-  const Op* passable(const Op& op) const;
+  const Op* passable(const Op& op, std::size_t i = 0) const;
 };
 
 /// The value that the op's first output equals bit by bit; kNoValue when the op computes something or when
 /// another output of the op is in use.
 ValueId same_value(const SimplifyView& view, const Op& op);
-/// Makes the op read past an op of the same kind where the result stays the same: a transpose of a transpose,
-/// a reshape of a reshape.
+/// Makes the op read past an op before it where the result stays the same: a transpose of a transpose, a
+/// reshape of a reshape, elements or indices that were repeated for nothing.
 bool shorten(const SimplifyView& view, Op& op);
 
 /// Whether ops are annotated for the same processor, stage and phase.

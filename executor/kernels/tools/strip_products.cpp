@@ -357,10 +357,26 @@ struct RowRange {
 template <StripNumbers kNumbers>
 void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of,
                         const RowRange& rows, const std::uint8_t* next) {
+  const std::int64_t count = rows.end - rows.begin;
+  // What is left for the last strip may be some parts of it alone.
+  const std::int64_t columns = w.columns - range.begin * kStrip;
+  if constexpr (kNumbers == StripNumbers::Floats) {
+    if (count >= kMostStripRows && columns <= kStrip - kLanes) {
+      const EvenTiles tiles{.things = count, .at_once = kTileRows<kNumbers>};
+      return with_constant<kParts - 1>(
+          (columns + kLanes - 1) / kLanes, [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+            for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
+              with_constant<kTileRows<kNumbers>>(tiles.size(tile), [&]<int kRows>(
+                                                                       std::integral_constant<int, kRows>) {
+                multiply_tile<kNumbers, kRows, 1, kWidth>(w, range.begin, of, rows.begin + tiles.first(tile));
+              });
+            }
+          });
+    }
+  }
   // More than go over a strip once: a strip that is more than half full has more sums for each number that is
   // loaded.
-  const bool is_full = w.columns - range.begin * kStrip > kStrip / 2;
-  const std::int64_t count = rows.end - rows.begin;
+  const bool is_full = columns > kStrip / 2;
   const std::int64_t most = is_full && count > kTileRows<kNumbers> ? kMostStripRows : kTileRows<kNumbers>;
   const EvenTiles tiles{.things = count, .at_once = most};
   const std::int64_t step = std::min(kLineBytes, (w.bytes_of_row() + tiles.count() - 1) / tiles.count());

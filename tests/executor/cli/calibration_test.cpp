@@ -31,7 +31,7 @@ device::Device known_machine() {
     "phaseOverheadCycles": 300, "matrixOverheadHalfCycles": 200, "matrixOverheadSingleCycles": 200,
     "matrixWeightsSingleCycles": 400, "matrixShare": 1, "matrixFill": 4, "matrixTileExponent": 0,
     "convolutionShare": 0.5, "winogradShare": 1.5, "rowConvolutionShare": 0.7, "fewRowsShare": 0.6, "changingWeightsShare": 0.8, "aheadShare": 0.4,
-    "attentionShare": 0, "rateSpread": 0, "cacheBytes": 25600000, "cacheSpeed": 4,
+    "attentionShare": 0.7, "rateSpread": 0, "cacheBytes": 25600000, "cacheSpeed": 4,
     "nearCacheBytes": 1600000, "nearCacheSpeed": 8, "readSpeed": 1.5,
     "spreadSeconds": 5e-6, "hostCallSeconds": 1e-6, "hostLoadBytesPerSecond": 1e15, "hostLoadLatencySeconds": 0,
     "hostStoreBytesPerSecond": 1e15, "hostStoreLatencySeconds": 0, "streamingLoadBytesPerSecond": 1e15,
@@ -63,6 +63,7 @@ TEST(Calibrate, FindsTheNumbersOfAMachineThatIsKnown) {
   EXPECT_NEAR(found.winograd_share, 1.5, 0.15);
   EXPECT_NEAR(found.row_convolution_share, 0.7, 0.07);
   EXPECT_NEAR(found.few_rows_share, 0.6, 0.06);
+  EXPECT_NEAR(found.attention_share, 0.7, 0.05);
   EXPECT_NEAR(found.changing_weights_share, 0.8, 0.04);
   EXPECT_NEAR(found.ahead_share, 0.4, 0.15);  // rows take twice as long as the weights are waited for
   EXPECT_NEAR(found.matrix_weights_single_cycles, 400, 100);

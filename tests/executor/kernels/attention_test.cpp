@@ -119,6 +119,35 @@ TEST(Attention, CombinesCausalityWindowsAndTheOffsetOfThePast) {
               }));
 }
 
+Tensor as_floats(const Tensor& doubles) {
+  const auto all = values<double>(ir::Datum(doubles));
+  return tensor<float>(doubles.dims(), std::vector<float>(all.begin(), all.end()));
+}
+
+// Floats take packed heads (attention_head.h), doubles do not.
+TEST(Attention, OfFloatsIsThatOfDoubles) {
+  const Tensor q = numbers({2, 4, 150, 6}, 1);
+  const Tensor k = numbers({2, 2, 130, 6}, 2);
+  const Tensor v = numbers({2, 2, 130, 70}, 3);
+  const Tensor mask = numbers({1, 4, 150, 130}, 4);
+  const std::vector<std::vector<ir::Attribute>> cases{
+      {},
+      {with("is_causal", 1)},
+      {with("left_window_size", 70)},
+      {with("is_causal", 1), with("left_window_size", 3), {"softcap", 2.0F}, {"scale", 0.7F}},
+      {with("qk_matmul_output_mode", 3), with("right_window_size", 100)}};
+  for (const auto& attributes : cases) {
+    const std::size_t outputs = attributes.size() == 2 ? 4 : 1;
+    const auto exact = run("Attention", {q, k, v, mask}, outputs, attributes);
+    const auto y =
+        run("Attention", {as_floats(q), as_floats(k), as_floats(v), as_floats(mask)}, outputs, attributes);
+    for (const std::size_t i : {std::size_t{0}, outputs - 1}) {
+      const auto floats = values<float>(y[i]);
+      expect_near(std::vector<double>(floats.begin(), floats.end()), values<double>(exact[i]), 1e-5);
+    }
+  }
+}
+
 // Rows 1, 2 and 5 of seven, beside what the whole op gives for them.
 TEST(Attention, OfSomeQueriesSeesWhatTheirPlacesSee) {
   const Tensor q = numbers({2, 2, 7, 3}, 1);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/ops/conv_algorithm.h"
 #include "tests/support/conv_calls.h"
 #include "tests/support/fusing.h"
 
@@ -161,10 +162,10 @@ TEST(ConvPointwise, GivesAllImagesOneProduct) {
 }
 
 TEST(ConvPointwise, JoinsImagesWhereWeightsAreManyAndColumnsAreFew) {
-  EXPECT_TRUE(pays_to_join_images(Pointwise{2048, 512, {7, 7}, {7, 7}, {1, 1}}.shape()));
-  EXPECT_TRUE(pays_to_join_images(Pointwise{1024, 2048, {14, 14}, {7, 7}, {2, 2}}.reversed_shape()));
-  EXPECT_FALSE(pays_to_join_images(Pointwise{256, 1024, {14, 14}, {14, 14}, {1, 1}}.shape()));
-  EXPECT_FALSE(pays_to_join_images(Pointwise{256, 64, {7, 7}, {7, 7}, {1, 1}}.shape()));
+  EXPECT_TRUE(ir::pays_to_join_images(Pointwise{2048, 512, {7, 7}, {7, 7}, {1, 1}}.shape()));
+  EXPECT_TRUE(ir::pays_to_join_images(Pointwise{1024, 2048, {14, 14}, {7, 7}, {2, 2}}.reversed_shape()));
+  EXPECT_FALSE(ir::pays_to_join_images(Pointwise{256, 1024, {14, 14}, {14, 14}, {1, 1}}.shape()));
+  EXPECT_FALSE(ir::pays_to_join_images(Pointwise{256, 64, {7, 7}, {7, 7}, {1, 1}}.shape()));
 }
 
 }  // namespace

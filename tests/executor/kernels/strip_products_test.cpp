@@ -149,6 +149,24 @@ TEST(StripProducts, GiveWithWeightsOf16BitsWhatTheyGiveWithTheirFloats) {
   }
 }
 
+TEST(StripProducts, GiveEveryWidthOfTheLastStripTheBitsThatItHasInAWiderOne) {
+  constexpr std::int64_t kRows = 13;
+  const std::vector<float> x = numbers(kRows * kInner, 8);
+  const std::vector<float> w = numbers(kInner * kStrip, 9);
+  const auto product = [&](std::int64_t columns) {
+    std::vector<float> y(kRows * kStrip, -7);
+    multiply_strips(strips_of(MatrixOfFloats{w.data(), kInner, columns, kStrip, 1}),
+                    {.x = x.data(), .rows = kRows, .y = y.data(), .row_y = kStrip});
+    return y;
+  };
+  const std::vector<float> whole = product(kStrip);
+  for (std::int64_t columns = 1; columns < kStrip; ++columns) {
+    const std::vector<float> y = product(columns);
+    for (std::int64_t i = 0; i < kRows * kStrip; ++i)
+      ASSERT_EQ(y[i], i % kStrip < columns ? whole[i] : -7) << columns << " columns, " << i;
+  }
+}
+
 // So many rows of so many numbers are more than a block, which leaves a cache room for the strips.
 TEST(StripProducts, GiveARowTheSameBitsInWhicheverBlockOfRowsItIs) {
   constexpr std::int64_t kLong = 4096;

@@ -224,6 +224,35 @@ TEST(ChannelsLast, KeepsTheLayoutInASlice) {
   }
 }
 
+// As exporters write a shuffle: 3 groups of 4 channels become 4 of 3.
+ValueId shuffled(Sketch& s, ValueId x, IntList order) {
+  const ValueId parts = s.op("Reshape", {x, s.ints({2, 3, 4, 5, 4})});
+  return s.op("Reshape", {s.op("Transpose", {parts}, {{"perm", std::move(order)}}), s.ints({2, 12, 5, 4})});
+}
+
+TEST(ChannelsLast, KeepsTheLayoutInAShuffleOfChannels) {
+  Sketch s;
+  const ValueId x = s.op("Conv", {s.input({2, 3, 7, 6}), s.weight({12, 3, 3, 3})});
+  const ValueId y =
+      shuffled(s, s.op("Concat", {s.op("Relu", {x})}, {{"axis", std::int64_t{1}}}), {0, 2, 1, 3, 4});
+  const ValueId half = s.op("Slice", {y, s.ints({6}), s.ints({12}), s.ints({1})});
+  s.output(s.op("Conv", {half, s.weight({5, 6, 1, 1})}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(channels_last(s.graph));
+  const std::string ops = ops_of(s.graph);
+  EXPECT_EQ(count(ops, "ToChannelsFirst"), 1) << ops;
+  EXPECT_NE(ops.find("{perm=[0,1,2,4,3]}"), std::string::npos) << ops;
+}
+
+TEST(ChannelsLast, LeavesATransposeOfOtherPartsAlone) {
+  Sketch s;
+  const ValueId x = s.op("Conv", {s.input({2, 3, 7, 6}), s.weight({12, 3, 3, 3})});
+  s.output(s.op("Conv", {shuffled(s, x, {0, 2, 3, 1, 4}), s.weight({5, 12, 1, 1})}));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(channels_last(s.graph));
+  EXPECT_EQ(count(ops_of(s.graph), "ToChannelsFirst"), 2) << ops_of(s.graph);
+}
+
 TEST(ChannelsLast, KeepsTheLayoutInAPad) {
   for (const std::string mode : {"constant", "reflect", "edge"}) {
     for (const bool names_axes : {false, true}) {

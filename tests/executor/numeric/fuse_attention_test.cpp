@@ -62,8 +62,9 @@ TEST(FuseAttention, TurnsAProductThatIsTransposed) {
   s.output(s.op("Transpose", {s.op("MatMul", {rows, s.input({40, 50})})}));
   expect_same_when_fused(s.graph);
   fuse_attention(s.graph);
-  EXPECT_EQ(ops_of(s.graph),
-            "Transpose:2 = podium.StridedMatMul(x1, x0) {perm_a=[1,0], perm_b=[0,1], perm_y=[0,1], scale=1}\n");
+  EXPECT_EQ(
+      ops_of(s.graph),
+      "Transpose:2 = podium.StridedMatMul(x1, x0) {perm_a=[1,0], perm_b=[0,1], perm_y=[0,1], scale=1}\n");
 }
 
 TEST(FuseAttention, TurnsAProductOfHeadsThatIsTransposed) {
@@ -85,8 +86,9 @@ TEST(FuseAttention, ReadsATransposedMatrixWhereItLiesForAllRowsOfABatch) {
   s.output(s.op("MatMul", {s.input({3, 5, 70}), matrix}));
   expect_same_when_fused(s.graph);
   fuse_attention(s.graph);
-  EXPECT_EQ(ops_of(s.graph),
-            "MatMul:2 = podium.StridedMatMul(x1, x0) {perm_a=[0,1,2], perm_b=[1,0], perm_y=[0,1,2], scale=0.5}\n");
+  EXPECT_EQ(
+      ops_of(s.graph),
+      "MatMul:2 = podium.StridedMatMul(x1, x0) {perm_a=[0,1,2], perm_b=[1,0], perm_y=[0,1,2], scale=0.5}\n");
 }
 
 TEST(FuseAttention, LeavesAMatrixForAllRowsThatIsNotTransposed) {
@@ -105,6 +107,60 @@ TEST(FuseAttention, TurnsAConstantChoiceIntoAMask) {
   expect_same_when_fused(s.graph);
   fuse_attention(s.graph);
   EXPECT_NE(ops_of(s.graph).find("podium.MaskedSoftmax(Relu:0, mask:"), std::string::npos);
+}
+
+enum class MaskKind { None, Added, Causal };
+
+// Attention of 12 heads over 96 positions that look at 136 each: more scores than a block is worth.
+ValueId large_attention(Sketch& s, MaskKind kind, ValueId (*after_softmax)(Sketch&, ValueId) = nullptr) {
+  const ValueId q = heads(s, s.input({8, 96, 12, 16}), {0, 2, 1, 3});
+  const ValueId k = heads(s, s.input({8, 136, 12, 16}), {0, 2, 3, 1});
+  const ValueId v = heads(s, s.input({8, 136, 12, 24}), {0, 2, 1, 3});
+  ValueId scores = s.op("Mul", {s.op("MatMul", {q, k}), s.number(0.25F)});
+  if (kind == MaskKind::Added) scores = s.op("Add", {scores, s.input({8, 1, 1, 136})});
+  if (kind == MaskKind::Causal) {
+    ir::Tensor mask(ir::DataType::Float, {96, 136});
+    for (std::int64_t i = 0; i < mask.size(); ++i) {  // all of the first row is hidden
+      const bool is_seen = i >= 136 && i % 136 <= i / 136;
+      mask.data<float>()[i] = is_seen ? 0.0F : -3.4e38F;
+    }
+    scores = s.op("Add", {s.graph.add_constant("causal", std::move(mask)), scores});
+  }
+  ValueId shares = s.op("Softmax", {scores});
+  if (after_softmax != nullptr) shares = after_softmax(s, shares);
+  return heads(s, s.op("MatMul", {shares, v}), {0, 2, 1, 3});
+}
+
+TEST(FuseAttention, MakesOneOpOfProductsWithManyScores) {
+  for (const MaskKind kind : {MaskKind::None, MaskKind::Added, MaskKind::Causal}) {
+    Sketch s;
+    s.output(large_attention(s, kind));
+    expect_same_when_fused(s.graph);
+    EXPECT_TRUE(fuse_attention(s.graph));
+    const std::string mask = kind == MaskKind::None ? "" : kind == MaskKind::Added ? ", x3" : ", causal";
+    const std::string ops = ops_of(s.graph);
+    EXPECT_NE(ops.find(" = podium.StridedAttention(x0, x1, x2" + mask +
+                       ") {perm_q=[0,2,1,3], perm_k=[0,2,3,1], perm_v=[0,2,1,3], perm_y=[0,2,1,3], "
+                       "scale=0.25}\n"),
+              std::string::npos)
+        << ops;
+    EXPECT_EQ(s.graph.ops.size(), 1U) << ops;
+  }
+}
+
+TEST(FuseAttention, LeavesScoresThatOthersReadAlone) {
+  Sketch dropped;
+  dropped.output(large_attention(dropped, MaskKind::None,
+                                 [](Sketch& s, ValueId shares) { return s.op("Relu", {shares}); }));
+  Sketch shown;
+  shown.output(large_attention(shown, MaskKind::None, [](Sketch& s, ValueId shares) {
+    s.output(shares);
+    return shares;
+  }));
+  for (Sketch* s : {&dropped, &shown}) {
+    fuse_attention(s->graph);
+    EXPECT_EQ(ops_of(s->graph).find("StridedAttention"), std::string::npos);
+  }
 }
 
 TEST(FuseAttention, LeavesATransposeThatSplitsRowsAlone) {

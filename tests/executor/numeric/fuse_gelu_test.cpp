@@ -114,11 +114,25 @@ TEST(FuseLayerNorm, DoesWithoutBias) {
   EXPECT_TRUE(fuse_layer_norm(s.graph));
 }
 
-TEST(FuseLayerNorm, LeavesAScaleOfAnotherShapeAlone) {
+TEST(FuseLayerNorm, DoesWithoutScale) {
+  for (const bool has_bias : {false, true}) {
+    Sketch s;
+    ValueId y = normalised(s, s.input({2, 3, 16}), false, false);
+    if (has_bias) y = s.op("Add", {y, s.weight({16})});
+    s.output(y);
+    expect_same_when_fused(s.graph);
+    EXPECT_TRUE(fuse_layer_norm(s.graph));
+    EXPECT_EQ(s.graph.ops.size(), 1U) << ops_of(s.graph);
+  }
+}
+
+TEST(FuseLayerNorm, LeavesAScaleOfAnotherShapeBehindIt) {
   Sketch s;
   const ValueId x = s.input({2, 3, 16});
   s.output(s.op("Mul", {normalised(s, x, false, false), s.weight({3, 1})}));
-  EXPECT_FALSE(fuse_layer_norm(s.graph));
+  expect_same_when_fused(s.graph);
+  EXPECT_TRUE(fuse_layer_norm(s.graph));
+  EXPECT_NE(ops_of(s.graph).find(" = Mul("), std::string::npos) << ops_of(s.graph);
 }
 
 }  // namespace

@@ -374,6 +374,27 @@ TEST(DeviceKernels, KeepTheScoresOfAttentionInside) {
   EXPECT_GT(seconds(graph, fused), flop / (fused.attention_share * 312e12));
 }
 
+// The host has such a kernel where scores are many, and none for gradients.
+TEST(DeviceKernels, KeepLargeScoresInsideOnThisMachine) {
+  Device host = with_fusion("a100-80", Fusion::All);
+  host.kind = device::ProcessorKind::Cpu;
+  Device apart = host;
+  apart.attention_share = 0;
+  const auto faster = [&](const std::string& sequence, const std::string& more) {
+    const std::string heads = "float[2, 12, " + sequence + ", 64]";
+    const std::string turned = "float[2, 12, 64, " + sequence + "]";
+    const ir::Graph graph = testing::graph_of(
+        "g (" + heads + " q, " + turned + " k, " + heads + " v, " + heads + " dy, " + turned +
+        " w) => (y, z) { s = MatMul(q, k) p = Softmax(s) y = MatMul(p, v) " + more + " }");
+    return seconds(graph, host) < 0.95 * seconds(graph, apart);
+  };
+  EXPECT_TRUE(faster("512", "z = Relu(dy)"));
+  EXPECT_FALSE(faster("80", "z = Relu(dy)"));
+  EXPECT_FALSE(faster("512",
+                      "dp = MatMul(dy, w) ds = Mul(p, dp) st = Transpose<perm = [0, 1, 3, 2]>(ds) "
+                      "t = MatMul(st, q) u = MatMul(ds, v) z = Add(t, u)"));
+}
+
 TEST(DeviceKernels, OfAttentionReadAndWriteInAnyOrderAndWidth) {
   const Device device = with_fusion("a100-80", Fusion::Nodes);
   const double plain = seconds(testing::graph_of(kAttention), device);

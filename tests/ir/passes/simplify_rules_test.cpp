@@ -26,7 +26,10 @@ struct AtLast {
     return id.valid() ? graph[id].name : "";
   }
   std::string shortened() {
-    return shorten(view, last) ? std::string(last.spec->name) + " of " + graph[last.inputs[0]].name : "";
+    if (!shorten(view, last)) return "";
+    std::string text = std::string(last.spec->name) + " of";
+    for (ValueId id : last.inputs) text += " " + graph[id].name;
+    return text;
   }
 
   Graph graph;
@@ -69,11 +72,40 @@ TEST(SimplifyRules, ReachPastAnOpOfTheSameKind) {
   AtLast reshapes(
       "g (float[2, 3] x) => (y) <int64[1] a = {6}, int64[2] b = {3, 2}> {\n"
       "  f = Reshape(x, a)\n  y = Reshape(f, b)\n}");
-  EXPECT_EQ(reshapes.shortened(), "Reshape of x");
+  EXPECT_EQ(reshapes.shortened(), "Reshape of x b");
   AtLast between(
       "g (float[2, 3] x) => (y) <int64[1] a = {6}, int64[2] b = {3, 2}> {\n"
       "  f = Reshape(x, a)\n  r = Exp(f)\n  y = Reshape(r, b)\n}");
   EXPECT_EQ(between.shortened(), "");
+}
+
+TEST(SimplifyRules, ReachPastElementsThatAreRepeatedForNothing) {
+  const std::string expand = " <int64[2] shape = {4, 3}> {\n  e = Expand(r, shape)\n  y = ";
+  const auto shortened = [&](const std::string& inputs, const std::string& op) {
+    return AtLast("g (" + inputs + ") => (y)" + expand + op + "\n}").shortened();
+  };
+  EXPECT_EQ(shortened("float[1, 3] r, float[4, 3] x", "Add(x, e)"), "Add of x r");
+  EXPECT_EQ(shortened("float[3] r, float[4, 1] x", "Mul(e, x)"), "Mul of r x");
+  EXPECT_EQ(shortened("float[3] r, bool[3] x", "Where(x, e, r)"), "");  // Y would have one row
+  EXPECT_EQ(shortened("float[3] r, float[3] x", "Add(x, e)"), "");
+  EXPECT_EQ(shortened("float[3] r, float[4, 3] x", "PRelu(e, x)"), "");
+  EXPECT_EQ(shortened("float[3] r, float[4, 3] x", "PRelu(x, e)"), "PRelu of x r");
+  EXPECT_EQ(shortened("float[1, 3] r, float[3, 2] x", "MatMul(e, x)"), "");
+}
+
+TEST(SimplifyRules, ScatterRowsWhoseIndicesAreRepeated) {
+  const auto shortened = [&](const std::string& indices, const std::string& axis) {
+    return AtLast("g (float[5, 3] x, float[4, 3] u, int64" + indices +
+                  " i) => (y) <int64[2] shape = {4, 3}> {\n  e = Expand(i, shape)\n"
+                  "  y = ScatterElements <axis = " +
+                  axis + ", reduction = \"add\"> (x, e, u)\n}")
+        .shortened();
+  };
+  EXPECT_EQ(shortened("[4, 1]", "0"), "ScatterND of x i u");
+  EXPECT_EQ(shortened("[4, 1]", "-2"), "ScatterND of x i u");
+  EXPECT_EQ(shortened("[4, 1]", "1"), "");
+  EXPECT_EQ(shortened("[1, 3]", "0"), "");
+  EXPECT_EQ(shortened("[3]", "0"), "");
 }
 
 TEST(SimplifyRules, OpsAreInOnePlaceWhenAllTheirAnnotationsAre) {
