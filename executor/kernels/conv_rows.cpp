@@ -105,6 +105,8 @@ struct RowConv {
   std::size_t packed_offset = 0;
 
   EvenTiles tiles() const { return {out_channels, kMostChannelsAtOnce}; }
+  /// Of places: more than one where threads would find too little to share out else.
+  EvenTiles parts_of_image() const;
 
   void pack(const float* weights, float* packed) const;
   void run(const float* from, const float* weights, const float* bias, float* y, std::byte* scratch) const;
@@ -122,11 +124,14 @@ void RowConv::pack(const float* weights, float* packed) const {
   }
 }
 
+// Places of a tile of channels, and where these are.
 struct TileData {
   const float* image;  // of X
   const float* weights;
   const float* bias;  // of the first channel, nullptr: none
   float* y;           // of the first channel
+  std::int64_t first_place = 0;
+  std::int64_t last_place = 0;  // one behind
 };
 
 template <int kChannels, int kRegisters>
@@ -168,7 +173,7 @@ void convolve_places(const RowConv& conv, const TileData& data, const RowPlace* 
 template <int kChannels, int kRegisters>
 void convolve_from(const RowConv& conv, const TileData& data, std::int64_t first) {
   constexpr int kPlaces = kRegisters * kPlacesOfRegister;
-  const std::int64_t last = std::ssize(conv.places) - 1;
+  const std::int64_t last = data.last_place - 1;
   if (first + kPlaces - 1 <= last)
     return convolve_places<kChannels, kRegisters>(conv, data, &conv.places[first]);
   std::array<RowPlace, kPlaces> places;
@@ -180,32 +185,47 @@ template <int kChannels>
 void convolve_channels(const RowConv& conv, const TileData& data) {
   constexpr int kRegisters = std::min(kRowAccumulators / kChannels, 8);
   constexpr std::int64_t kPlaces = kRegisters * kPlacesOfRegister;
-  const std::int64_t count = std::ssize(conv.places);
-  std::int64_t done = 0;
+  const std::int64_t count = data.last_place;
+  std::int64_t done = data.first_place;
   for (; done + kPlaces <= count; done += kPlaces) convolve_from<kChannels, kRegisters>(conv, data, done);
   const std::int64_t left = count - done;
   if (left > kPlaces / 2) return convolve_from<kChannels, kRegisters>(conv, data, done);
   for (; done < count; done += kPlacesOfRegister) convolve_from<kChannels, 1>(conv, data, done);
 }
 
+EvenTiles RowConv::parts_of_image() const {
+  constexpr std::int64_t kEnough = 16;
+  constexpr std::int64_t kFewPlaces = 64;
+  const std::int64_t pieces = x.images * x.groups * tiles().count();
+  const std::int64_t parts = std::max<std::int64_t>(1, kEnough / std::max<std::int64_t>(pieces, 1));
+  const std::int64_t count = std::ssize(places);
+  return {count, std::max(kFewPlaces, (count + parts - 1) / parts)};
+}
+
 void RowConv::run(const float* from, const float* weights, const float* bias, float* y,
                   std::byte* scratch) const {
+  if (places.empty()) return;
   auto* const packed = reinterpret_cast<float*>(scratch + packed_offset);
   pack(weights, packed);
   const float* const brought = x.brought(from, scratch);
   const std::int64_t depth = std::ssize(taps);
   const EvenTiles of_y = tiles();
-  const std::int64_t cost = out_channels * out_size * depth / of_y.count();
-  parallel_ranges(x.images * x.groups * of_y.count(), cost, [&](std::int64_t begin, std::int64_t end) {
+  const EvenTiles parts = parts_of_image();
+  const std::int64_t cost = out_channels * out_size * depth / of_y.count() / parts.count();
+  const std::int64_t pieces = x.images * x.groups * of_y.count() * parts.count();
+  parallel_ranges(pieces, cost, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t image = piece / of_y.count();  // of a group
-      const std::int64_t tile = piece % of_y.count();
+      const std::int64_t part = piece % parts.count();
+      const std::int64_t image = piece / parts.count() / of_y.count();  // of a group
+      const std::int64_t tile = piece / parts.count() % of_y.count();
       const std::int64_t first = of_y.first(tile);
       const std::int64_t channel = image % x.groups * out_channels + first;
       const TileData data{.image = brought + image * x.channels * x.channel(),
                           .weights = packed + channel * depth,
                           .bias = bias == nullptr ? nullptr : bias + channel,
-                          .y = y + (image * out_channels + first) * out_size};
+                          .y = y + (image * out_channels + first) * out_size,
+                          .first_place = parts.first(part),
+                          .last_place = parts.first(part + 1)};
       with_constant<kMostChannelsAtOnce>(of_y.size(tile),
                                          [&](auto channels) { convolve_channels<channels>(*this, data); });
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/kernels/families.h"
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/strides.h"
 #include "executor/kernels/tools/unit.h"
 #include "ir/ops/movement.h"
@@ -47,6 +48,32 @@ class Padder {
         block_bytes_(block_bytes),
         element_(storage_bytes(plan.type)) {}
 
+  // Rows of the outer two axes are shared out.
+  void run(const std::byte* from, std::byte* to) const {
+    constexpr std::size_t kShared = 2;
+    if (plan_.maps.size() <= kShared) return run(0, from, to);
+    const Dims& outer = plan_.maps[0];
+    const Dims& inner = plan_.maps[1];
+    parallel_ranges(std::ssize(outer) * std::ssize(inner), plan_.to[1] * element_ / kBytesPerCost,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t i = begin; i < end; ++i) {
+                        const std::int64_t image = outer[i / std::ssize(inner)];
+                        const std::int64_t row = inner[i % std::ssize(inner)];
+                        std::byte* target = to + i * plan_.to[1] * element_;
+                        if (image < 0 || row < 0) {
+                          fill_elements(plan_.type, value_, target, plan_.to[1]);
+                        } else {
+                          run(kShared, from + (image * plan_.from[0] + row * plan_.from[1]) * element_,
+                              target);
+                        }
+                      }
+                    });
+  }
+
+ private:
+  // Moving a byte is less work than an operation.
+  static constexpr std::int64_t kBytesPerCost = 4;
+
   void run(std::size_t axis, const std::byte* from, std::byte* to) const {
     if (axis == plan_.maps.size()) return copy_elements(plan_.type, from, to, plan_.block);
     if (axis + 1 == plan_.maps.size()) return run_last(plan_.maps[axis], from, to);
@@ -61,7 +88,6 @@ class Padder {
     }
   }
 
- private:
   // Runs of neighbours, of the constant, and single blocks.
   void run_last(const Dims& map, const std::byte* from, std::byte* to) const {
     for (std::size_t i = 0; i < map.size();) {
@@ -92,8 +118,7 @@ void run_pad(const PadPlan& plan, const Tensor& zero, const RunContext& run) {
   const void* value = run.has_input(2) && run.input(2).size() == 1 ? run.input(2).raw() : zero.raw();
   with_block(plan.type, plan.block, [&](auto move, std::int64_t bytes) {
     Padder(plan, value, move, bytes)
-        .run(0, static_cast<const std::byte*>(run.input(0).raw()),
-             static_cast<std::byte*>(run.output(0).raw()));
+        .run(static_cast<const std::byte*>(run.input(0).raw()), static_cast<std::byte*>(run.output(0).raw()));
   });
 }
 

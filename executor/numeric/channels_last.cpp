@@ -1,11 +1,11 @@
 // Every value may have a twin that holds it channels-last ([N, C, ...] becomes [N, ..., C]), made when the
 // first op asks for it. Convolutions, pools and means and maxima over the spatial axes always compute on
 // twins (ops Convolution, ByteConvolution and Pool of the domain podium), but for convolutions that are
-// faster with vectors along their rows; elementwise ops, quantizing, Concat and BatchNormalization do where
-// an input has one already, a shuffle of channels too (which exporters write as Reshape, Transpose, Reshape),
-// and Split, Slice, Pad and Resize where a convolution reads what they give. Any other op wants its inputs
-// channels-first, which puts a ToChannelsFirst in front of it unless the value is there in that form. Where
-// there is one channel or one position both forms are the same bytes, and the move is a view.
+// faster with vectors along their rows; elementwise ops, quantizing, Concat and normalisations of channels do
+// where an input has one already, a shuffle of channels too (which exporters write as Reshape, Transpose,
+// Reshape), and Split, Slice, Pad and Resize where a convolution reads what they give. Any other op wants its
+// inputs channels-first, which puts a ToChannelsFirst in front of it unless the value is there in that form.
+// Where there is one channel or one position both forms are the same bytes, and the move is a view.
 #include "executor/numeric/channels_last.h"
 
 #include <algorithm>
@@ -97,8 +97,8 @@ ir::IdMap<ValueId, bool> read_by_convolutions(const Rewriter& rewriter) {
   const ir::Graph& graph = rewriter.graph();
   ir::IdMap<ValueId, bool> read(std::ssize(graph.values), false);
   for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
-    const bool hands_on =
-        keeps_layout(graph, *op) || moves_by_constants(graph, *op) || op->is("BatchNormalization");
+    const bool hands_on = keeps_layout(graph, *op) || moves_by_constants(graph, *op) ||
+                          is_norm_of_channels(graph, *op) || op->is("BatchNormalization");
     const bool reads =
         is_convolution(graph, *op) ||
         (hands_on && std::ranges::any_of(outputs_of(*op), [&](ValueId id) { return read[id]; }));
@@ -285,6 +285,7 @@ class Pass {
     if (is_of_narrow_floats(graph_, op)) return convert_narrow(op);
     if (!is_static_float(graph_, op)) return false;
     if (op.is("BatchNormalization")) return convert_batch_norm(op);
+    if (is_norm_of_channels(graph_, op)) return convert_group_norm(op);
     if (is_convolution(graph_, op)) return op.is("Conv") ? convert_convolution(op) : convert_patches(op);
     if (op.outputs.size() != 1 || op.inputs.empty()) return false;
     if (std::none_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return is_last(id); }))
@@ -419,6 +420,20 @@ class Pass {
                               {"dilations", Dims{1, 1}}});
     convolution.name = op.name;
     give(std::move(convolution), op.outputs[0]);
+    return true;
+  }
+
+  // Of an instance each channel is a group.
+  bool convert_group_norm(const Op& op) {
+    if (!is_last(op.inputs[0])) return false;
+    const std::int64_t groups =
+        op.is("GroupNormalization") ? ir::attribute<std::int64_t>(op, "num_groups") : dims(op.inputs[0])[1];
+    Op norm = make_op("GroupNormalization", "podium", {last(op.inputs[0]), op.inputs[1], op.inputs[2]}, {},
+                      {{"epsilon", ir::attribute<float>(op, "epsilon")}, {"num_groups", groups}});
+    norm.name = op.name;
+    want_first(op.inputs[1]);
+    want_first(op.inputs[2]);
+    give(std::move(norm), op.outputs[0]);
     return true;
   }
 

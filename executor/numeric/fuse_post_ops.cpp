@@ -76,7 +76,7 @@ void absorb_reader(Rewriter& rewriter, OpId id) {
   const Op& next = rewriter.op(reader);
   if (next.outputs.size() != 1) return;
   std::optional<Op> fused;
-  if (next.is("Add")) {
+  if (next.is("Add") && is_product(product)) {
     fused = with_addend(rewriter, product, reader);
   } else if (const auto activation = activation_of(rewriter, next)) {
     fused = product;
@@ -94,7 +94,9 @@ bool fuse_post_ops(ir::Graph& graph) {
   Rewriter rewriter(graph);
   // A fused op stands where its reader stood, so the loop meets it again.
   for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id) && is_product(rewriter.op(id))) absorb_reader(rewriter, id);
+    if (!rewriter.is_alive(id)) continue;
+    if (is_product(rewriter.op(id)) || rewriter.op(id).is("GroupNormalization", "podium"))
+      absorb_reader(rewriter, id);
   }
   return rewriter.finish();
 }

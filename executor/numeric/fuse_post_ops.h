@@ -1,4 +1,4 @@
-// Bias, residual and activation after a convolution or product join it.
+// Bias, residual and activation after a convolution or product join it, an activation a normalisation.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 namespace podium::numeric {
 
 /// `podium.Convolution` and `podium.MatMul` take in the Adds and the elementwise function after them that are
-/// the only readers of their result: activation(X * W + B + Z). True when the graph changed.
+/// the only readers of their result: activation(X * W + B + Z); `podium.GroupNormalization` the function.
+/// True when the graph changed.
 bool fuse_post_ops(ir::Graph& graph);
 
 /// The function that a fused op applies to its result, as its attributes say it.

@@ -126,6 +126,12 @@ bool moves_by_constants(const ir::Graph& graph, const Op& op) {
                      [&](ValueId id) { return !id.valid() || is_fixed(graph, id); });
 }
 
+bool is_norm_of_channels(const ir::Graph& graph, const Op& op) {
+  constexpr std::int64_t kVector = 16;
+  return (op.is("InstanceNormalization") || op.is("GroupNormalization")) && is_static_float(graph, op) &&
+         graph[op.inputs[0]].type.rank() >= 3 && graph[op.inputs[0]].type.dims[1] >= kVector;
+}
+
 bool is_convolution(const ir::Graph& graph, const Op& op) {
   if (makes_patches(graph, op) || may_be_of_bytes(graph, op) || is_narrow_convolution(graph, op)) return true;
   return op.is("Conv") && is_static_float(graph, op) && goes_by_channels(graph, op) &&

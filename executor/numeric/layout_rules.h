@@ -13,6 +13,8 @@ bool is_narrow_convolution(const ir::Graph& graph, const ir::Op& op);
 bool keeps_layout(const ir::Graph& graph, const ir::Op& op);
 /// A Split, Slice, Pad or Resize, where constants tell what it does.
 bool moves_by_constants(const ir::Graph& graph, const ir::Op& op);
+/// A normalisation of an image's channels, one by one or in groups, of so many that they fill vectors.
+bool is_norm_of_channels(const ir::Graph& graph, const ir::Op& op);
 /// Between floats and bytes that stand for them, with one scale for all.
 bool changes_each_number(const ir::Graph& graph, const ir::Op& op);
 /// A pool whose windows oneDNN has, too.

@@ -8,6 +8,7 @@
 #include "executor/numeric/fuse_depthwise.h"
 #include "executor/numeric/fuse_elementwise.h"
 #include "executor/numeric/fuse_gelu.h"
+#include "executor/numeric/fuse_group_norm.h"
 #include "executor/numeric/fuse_layer_norm.h"
 #include "executor/numeric/fuse_matmul.h"
 #include "executor/numeric/fuse_norm_gradient.h"
@@ -24,6 +25,7 @@ void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   fuse_norm_gradient(graph);
   fuse_gelu(graph);
   fuse_layer_norm(graph);
+  fuse_group_norm(graph);
   // Then layouts and packed weights: convolutions and products become ops of the engine.
   channels_last(graph, layouts);
   make_byte_products(graph);

@@ -48,6 +48,7 @@ std::span<const KernelSpec> fused_kernels() {
       {.name = "MatMul", .prepare = prepare_fused_matmul, .domain = "podium", .in_place = kResidual},
       {.name = "DequantizedMatMul", .prepare = prepare_dequantized_matmul, .domain = "podium"},
       {.name = "StridedMatMul", .prepare = prepare_strided_matmul, .domain = "podium"},
+      {.name = "GroupNormalization", .prepare = prepare_group_norm_last, .domain = "podium", .in_place = 1U},
       {.name = "StridedAttention", .prepare = prepare_strided_attention, .domain = "podium"},
       {.name = "MaskedSoftmax", .prepare = prepare_masked_softmax, .domain = "podium", .in_place = 1U},
       {.name = "ToChannelsLast", .prepare = prepare_to_channels_last, .domain = "podium"},
