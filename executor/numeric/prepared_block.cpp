@@ -15,6 +15,7 @@
 #include "executor/kernels/fused/fused.h"
 #include "executor/kernels/tools/gives_nothing.h"
 #include "executor/kernels/tools/moment.h"
+#include "executor/kernels/tools/packed_store.h"
 #include "executor/kernels/tools/thread_limit.h"
 #include "executor/numeric/arena_plan.h"
 #include "executor/numeric/hand_on.h"
@@ -147,9 +148,10 @@ struct PreparedBlock::State {
   std::shared_ptr<WorkingMemory> working;
   ArenaBytes arena_bytes = {};
   std::vector<InArena> in_arena;
-  const std::byte* placed_in = nullptr;          // the arena that the values in it point into now
-  std::vector<std::vector<ValueId>> dies_after;  // per task: dynamic values to free
-  std::optional<ThreadTrial> trial;              // where an op may pay by one thread
+  const std::byte* placed_in = nullptr;            // the arena that the values in it point into now
+  std::vector<std::vector<ValueId>> dies_after;    // per task: dynamic values to free
+  std::optional<ThreadTrial> trial;                // where an op may pay by one thread
+  kernels::PackedBefore* packed_before = nullptr;  // while tasks are made
 
   State(Graph of, std::shared_ptr<WorkingMemory> memory)
       : graph(std::move(of)), data(std::ssize(graph.values)), working(std::move(memory)) {}
@@ -187,6 +189,7 @@ struct PreparedBlock::State {
     context.body_preparer = [this, op = task.op](const Graph& body) { return body_runner(*op, body); };
     context.seed = options.seed;
     context.packed_store = options.packed.get();
+    context.packed_before = packed_before;
     if (kernels::gives_nothing(*task.op, context.output_types)) {
       task.run = [](const kernels::RunContext&) {};
       return;
@@ -239,6 +242,8 @@ void PreparedBlock::State::release_copied(const Op& op, ir::IdMap<ValueId, int>&
 
 void PreparedBlock::State::make_tasks() {
   tasks.reserve(graph.ops.size());
+  kernels::PackedBefore packed;
+  packed_before = &packed;
   auto readers = ir::use_counts(graph);
   for (const Op& op : graph.ops) {
     Task task{.op = &op, .kernel = kernels::find_kernel(op.spec->domain, op.spec->name)};
@@ -256,6 +261,7 @@ void PreparedBlock::State::make_tasks() {
     }
     tasks.push_back(std::move(task));
   }
+  packed_before = nullptr;
 }
 
 void PreparedBlock::State::find_inputs_and_outputs() {

@@ -48,7 +48,8 @@ using PreparedKernel = std::function<void(const RunContext&)>;
 /// returns an input unchanged, the memory of the input.
 using BodyRunner = std::function<std::vector<Datum>(std::span<const Datum>)>;
 
-class PackedStore;  // packed_store.h
+class PackedStore;   // packed_store.h
+class PackedBefore;  // the same
 
 /// The information from which a kernel is prepared. Types of tensor inputs are static: when a shape is known
 /// only at run time, the engine prepares then. Output types are static unless only data decides them.
@@ -65,8 +66,9 @@ class PrepareContext : public ir::TypedOp {
 
   std::size_t scratch_bytes = 0;
   std::function<BodyRunner(const ir::Graph&)> body_preparer;
-  std::uint64_t seed = 0;               ///< for random ops without a seed of their own
-  PackedStore* packed_store = nullptr;  ///< outlives the preparation; absent: packed weights are not kept
+  std::uint64_t seed = 0;                 ///< for random ops without a seed of their own
+  PackedStore* packed_store = nullptr;    ///< outlives the preparation; absent: packed weights are not kept
+  PackedBefore* packed_before = nullptr;  ///< of the same block; absent: none are shared
 };
 
 struct KernelSpec {

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
+#include <tuple>
 
 #include "executor/kernels/tools/kernel.h"
 #include "ir/digest.h"
@@ -27,8 +30,21 @@ struct Packing {
   std::span<const std::byte> layout = {};
 };
 
-/// What `make` packs of the numbers, a tensor of this type, or what it packed before: the context's store is
-/// asked where there is one and the bytes are many. Numbers that come late are made for `make` alone.
+/// What kernels of one block have packed of its constants. Ops with the same weights, as of steps that are
+/// written out, have one packing of them. It lives while the block is prepared.
+class PackedBefore {
+ public:
+  /// The tensor of an earlier call for the same memory, seen alike and packed alike, or what `make` gives.
+  Tensor get(const Packing& packing, const std::function<Tensor()>& make);
+
+ private:
+  using Key = std::tuple<const void*, DataType, Dims, std::string, std::string>;
+  std::map<Key, Tensor> packed_;
+};
+
+/// What `make` packs of the numbers, a tensor of this type, or what it packed before, for an op of the same
+/// block or, where the context has a store, in other runs; small ones are packed anew. Numbers that come late
+/// are made for `make` alone.
 Tensor kept(const PrepareContext& context, const Packing& packing, const ir::Type& type,
             const std::function<Tensor(const Tensor& numbers)>& make);
 
