@@ -60,8 +60,8 @@ HeadProducts::HeadProducts(const HeadShape& shape, const MatrixSteps& k, const M
 // What fills up the last strips takes part in products whose results nobody keeps, but must be numbers that
 // are multiplied fast.
 void HeadProducts::clear(float* packed) const {
-  const std::int64_t last_of_k = shape_.head * kStrip;
-  const std::int64_t last_of_v = shape_.positions * kStrip;
+  const std::int64_t last_of_k = std::min(floats_of_k_, shape_.head * kStrip);
+  const std::int64_t last_of_v = std::min(floats_of_v_, shape_.positions * kStrip);
   std::fill_n(packed + floats_of_k_ - last_of_k, last_of_k, 0.0F);
   std::fill_n(packed + floats() - last_of_v, last_of_v, 0.0F);
 }

@@ -1,3 +1,6 @@
+// Each axis has a map from the places of the output to those of the input, or to the constant, up to the last
+// axis that is padded; what lies behind that moves as a block. Runs of neighbours in the last map move at
+// once, and threads share out the rows of the outer two axes.
 #include "ir/ops/pad.h"
 
 #include <algorithm>

@@ -369,7 +369,9 @@ class Pass {
   }
 
   // Its numbers have come with those of an op in front of it.
-  bool is_made(const Op& op) { return op.outputs[0].valid() && twin(op.outputs[0]).last.valid(); }
+  bool is_made(const Op& op) {
+    return !op.outputs.empty() && op.outputs[0].valid() && twin(op.outputs[0]).last.valid();
+  }
 
   // On channels-last memory a shuffle exchanges the parts of the last axis.
   bool convert_shuffle(const Op& op) {

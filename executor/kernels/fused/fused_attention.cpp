@@ -157,7 +157,9 @@ std::int64_t seen_positions(const float* mask, std::int64_t count) {
   constexpr std::int64_t kStep = 64;
   for (std::int64_t last = count; last > 0; last = (last - 1) / kStep * kStep) {
     const std::int64_t first = (last - 1) / kStep * kStep;
-    if (largest_of_row(mask + first, last - first) > kHidden) return last;
+    bool shows = false;  // no way out of the loop, which so works on vectors
+    for (std::int64_t i = first; i < last; ++i) shows |= !(mask[i] <= kHidden);
+    if (shows) return last;
   }
   return count;
 }
