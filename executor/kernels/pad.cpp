@@ -74,9 +74,6 @@ class Padder {
   }
 
  private:
-  // Moving a byte is less work than an operation.
-  static constexpr std::int64_t kBytesPerCost = 4;
-
   void run(std::size_t axis, const std::byte* from, std::byte* to) const {
     if (axis == plan_.maps.size()) return copy_elements(plan_.type, from, to, plan_.block);
     if (axis + 1 == plan_.maps.size()) return run_last(plan_.maps[axis], from, to);

@@ -13,6 +13,7 @@
 
 #include "executor/numeric/rewriter.h"
 #include "ir/ops/attention.h"
+#include "ir/permutation.h"
 
 namespace podium::numeric {
 
@@ -36,13 +37,6 @@ IntList permutation_of(const Op& transpose, int rank) {
   IntList reversed = identity(rank);
   std::reverse(reversed.begin(), reversed.end());
   return reversed;
-}
-
-// Transposing by `first` and then by `second`.
-IntList composed(const IntList& first, const IntList& second) {
-  IntList result;
-  for (std::int64_t axis : second) result.push_back(first[axis]);
-  return result;
 }
 
 // A factor of a product: scale * Transpose(value, permutation).
@@ -76,7 +70,7 @@ Factor factor_of(const Rewriter& rewriter, ValueId value) {
     const Op& op = rewriter.op(rewriter.producer(factor.value));
     if (op.is("Transpose")) {
       const IntList moved =
-          composed(permutation_of(op, rewriter.type(op.inputs[0]).rank()), factor.permutation);
+          ir::permuted(permutation_of(op, rewriter.type(op.inputs[0]).rank()), factor.permutation);
       if (!reads_well(moved)) return factor;
       factor.permutation = moved;
       factor.value = op.inputs[0];
@@ -113,7 +107,7 @@ void absorb_readers(const Rewriter& rewriter, Outcome& outcome) {
     if (const auto found = scaling(rewriter, op)) {
       outcome.scale *= found->first;
     } else if (op.is("Transpose")) {
-      IntList moved = composed(outcome.permutation, permutation_of(op, outcome.permutation.size()));
+      IntList moved = ir::permuted(outcome.permutation, permutation_of(op, outcome.permutation.size()));
       if (moved.back() < columns - 1) return;
       if (moved.back() == columns - 1) {
         outcome.is_turned = !outcome.is_turned;
@@ -200,11 +194,15 @@ std::optional<Masked> masked_scores(Rewriter& rewriter, const Op& op) {
   return Masked{op.inputs[1], additive_mask(rewriter, *condition, static_cast<float>(*low))};
 }
 
+bool is_over_last_axis(const Rewriter& rewriter, const Op& softmax) {
+  const auto axis = ir::attribute<std::int64_t>(softmax, "axis");
+  return axis == -1 || axis == rewriter.type(softmax.outputs[0]).rank() - 1;
+}
+
 void fuse_softmax(Rewriter& rewriter, OpId id) {
+  if (!is_over_last_axis(rewriter, rewriter.op(id))) return;
   const Op softmax = rewriter.op(id);
   const ir::Type type = rewriter.type(softmax.outputs[0]);
-  const std::int64_t axis = ir::attribute<std::int64_t>(softmax, "axis");
-  if (axis != -1 && axis != type.rank() - 1) return;
   const OpId before = rewriter.producer(softmax.inputs[0]);
   if (!before.valid() || !rewriter.only_reader(softmax.inputs[0]).valid()) return;
   const auto masked = masked_scores(rewriter, rewriter.op(before));
@@ -241,18 +239,9 @@ std::optional<Strided> strided_product(const Rewriter& rewriter, OpId id) {
   return Strided{op.inputs[0], op.inputs[1], as_it_is, as_it_is, as_it_is};
 }
 
-ir::Dims read_dims(const Rewriter& rewriter, ValueId value, const IntList& permutation) {
-  ir::Dims dims;
-  for (std::int64_t axis : permutation) dims.push_back(rewriter.type(value).dims[axis]);
-  return dims;
-}
-
 bool is_softmax_of_rows(const Rewriter& rewriter, OpId id) {
   const Op& op = rewriter.op(id);
-  if (op.is("MaskedSoftmax", "podium")) return true;
-  if (!op.is("Softmax")) return false;
-  const auto axis = ir::attribute<std::int64_t>(op, "axis");
-  return axis == -1 || axis == rewriter.type(op.outputs[0]).rank() - 1;
+  return op.is("MaskedSoftmax", "podium") || (op.is("Softmax") && is_over_last_axis(rewriter, op));
 }
 
 // `id` multiplies with V.
@@ -272,10 +261,10 @@ void fuse_products(Rewriter& rewriter, OpId id) {
   if (scores->perm_y != as_it_is || values->perm_a != as_it_is || scores->perm_a.size() != as_it_is.size() ||
       scores->perm_a.back() != columns || values->perm_y.back() != columns)
     return;
-  const ir::Dims q = read_dims(rewriter, scores->a, scores->perm_a);
+  const ir::Dims q = ir::permuted(rewriter.type(scores->a).dims, scores->perm_a);
   if (columns < 1 || !ir::attends_in_blocks(rewriter.type(product).dims) ||
-      !same_batch(q, read_dims(rewriter, scores->b, scores->perm_b)) ||
-      !same_batch(q, read_dims(rewriter, values->b, values->perm_b)))
+      !same_batch(q, ir::permuted(rewriter.type(scores->b).dims, scores->perm_b)) ||
+      !same_batch(q, ir::permuted(rewriter.type(values->b).dims, values->perm_b)))
     return;
   std::vector<ValueId> inputs{scores->a, scores->b, values->b};
   if (rewriter.op(softmax).inputs.size() > 1) inputs.push_back(rewriter.op(softmax).inputs[1]);

@@ -1,8 +1,7 @@
 #include "executor/numeric/fuse_layer_norm.h"
 
-#include <algorithm>
-
 #include "executor/numeric/rewriter.h"
+#include "ir/filled.h"
 
 namespace podium::numeric {
 
@@ -47,13 +46,6 @@ bool is_parameter(const Rewriter& rewriter, ValueId id, std::int64_t count) {
   return tensor != nullptr && tensor->rank() == 1 && tensor->size() == count;
 }
 
-// The scale of a normalisation that has none.
-ValueId ones(ir::Graph& graph, std::int64_t count) {
-  ir::Tensor scale(ir::DataType::Float, {count});
-  std::fill_n(scale.data<float>(), count, 1.0F);
-  return graph.add_constant(graph.fresh_name("ones"), std::move(scale));
-}
-
 void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
   const ir::Op& div = rewriter.op(div_id);
   if (!div.is("Div")) return;
@@ -73,7 +65,11 @@ void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
       last = *scaling;
     }
   }
-  if (inputs.size() == 1) inputs.push_back(ones(rewriter.graph(), count));
+  if (inputs.size() == 1) {
+    ir::Graph& graph = rewriter.graph();
+    inputs.push_back(
+        graph.add_constant(graph.fresh_name("ones"), ir::filled(ir::DataType::Float, {count}, 1)));
+  }
   const ValueId scaled = rewriter.op(last).outputs[0];
   if (const auto shifting = rewriter.only_reader(scaled, "Add")) {
     const ValueId bias = rewriter.other_input(*shifting, scaled);

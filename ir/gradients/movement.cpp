@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "ir/gradients/families.h"
+#include "ir/permutation.h"
 
 namespace podium::ir {
 namespace {
@@ -41,9 +42,7 @@ void split_gradient(GradientContext& context) {
 void transpose_gradient(GradientContext& context) {
   const IntList* order = attribute_if<IntList>(context.op, "perm");
   if (order == nullptr) return context.set(0, context.call("Transpose", {context.output_gradient()}));
-  IntList inverse(order->size());
-  for (std::size_t i = 0; i < order->size(); ++i) inverse[(*order)[i]] = i;
-  context.set(0, context.call("Transpose", {context.output_gradient()}, {{"perm", inverse}}));
+  context.set(0, context.call("Transpose", {context.output_gradient()}, {{"perm", inverse_order(*order)}}));
 }
 
 }  // namespace

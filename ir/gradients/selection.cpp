@@ -12,6 +12,7 @@
 #include "ir/gradients/terms.h"
 #include "ir/ops/pad.h"
 #include "ir/ops/slice.h"
+#include "ir/permutation.h"
 
 namespace podium::ir {
 namespace {
@@ -60,12 +61,6 @@ IntList axis_first(std::int64_t axis, std::int64_t rank) {
   return order;
 }
 
-IntList inverse(const IntList& order) {
-  IntList back(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) back[order[i]] = i;
-  return back;
-}
-
 // Adds up slices along `axis`, which `index_rank` axes of indices have replaced in `flow`, where these say
 // that they come from.
 ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t axis, ValueId indices,
@@ -84,7 +79,7 @@ ValueId add_up_slices(GradientContext& context, const Dims& dims, std::int64_t a
   const ValueId column = context.call("Reshape", {indices, context.ints({-1, 1})});
   const ValueId sums =
       context.call("ScatterND", {nothing, column, updates}, {{"reduction", std::string("add")}});
-  return context.call("Transpose", {sums}, {{"perm", inverse(order)}});
+  return context.call("Transpose", {sums}, {{"perm", inverse_order(order)}});
 }
 
 // The op applied to the positions of input 0's elements says where each output element came from.

@@ -2,6 +2,7 @@
 // differentiation and placement. Domain "podium", which gradient_ops.cpp has too.
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/permutation.h"
 #include "ir/work.h"
 
 namespace podium::ir {
@@ -104,12 +105,6 @@ void infer_layer_norm_gradient(InferContext& context) {
 Work work_of_matmul(const TypedOp& op) {
   const double inner = static_cast<double>(op.dims(0).back());
   return {.flop = 2 * inner * static_cast<double>(op.output(0).element_count()), .bytes = io_bytes(op)};
-}
-
-Dims permuted(const Dims& dims, const IntList& permutation) {
-  Dims result;
-  for (std::int64_t axis : permutation) result.push_back(dims[axis]);
-  return result;
 }
 
 void infer_strided_matmul(InferContext& context) {

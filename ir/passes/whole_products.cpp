@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ir/annotation.h"
+#include "ir/filled.h"
 #include "ir/passes/inherit_placement.h"
 
 namespace podium::ir {
@@ -66,11 +67,9 @@ class Rewrite {
   // The same with scales of one.
   Op whole(const Op& dequantize, ValueId output) {
     const Tensor& scale = *constant(dequantize, 1);
-    Tensor ones(DataType::Float, scale.dims());
-    std::fill_n(ones.data<float>(), ones.size(), 1.0F);
     Op op = dequantize;
     op.name.clear();
-    op.inputs[1] = graph_.add_constant(graph_.fresh_name("one"), std::move(ones));
+    op.inputs[1] = graph_.add_constant(graph_.fresh_name("one"), filled(DataType::Float, scale.dims(), 1));
     op.outputs = {output};
     return op;
   }

@@ -12,31 +12,18 @@
 #include "executor/kernels/tools/onednn.h"
 #include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/strip_products.h"
+#include "ir/permutation.h"
 
 namespace podium::kernels {
 namespace {
 
-Dims permuted(const Dims& values, const ir::IntList& permutation) {
-  Dims result;
-  for (std::int64_t axis : permutation) result.push_back(values[axis]);
-  return result;
-}
-
 dnnl::memory::desc transposed(const Dims& dims, const ir::IntList& permutation) {
-  return onednn::strided(permuted(dims, permutation), permuted(onednn::row_major(dims), permutation));
-}
-
-ir::IntList inverse(const ir::IntList& permutation) {
-  ir::IntList inverse(permutation.size());
-  for (std::size_t i = 0; i < permutation.size(); ++i) {
-    inverse[permutation[i]] = static_cast<std::int64_t>(i);
-  }
-  return inverse;
+  return onednn::strided(ir::permuted(dims, permutation), ir::permuted(onednn::row_major(dims), permutation));
 }
 
 // The product before its own transposition, in the memory of the transposed one.
 dnnl::memory::desc before_transposition(const Dims& dims, const ir::IntList& permutation) {
-  return transposed(dims, inverse(permutation));
+  return transposed(dims, ir::inverse_order(permutation));
 }
 
 // For each index of the axes but for the last `inner` ones, where it begins in memory of these strides.
@@ -93,8 +80,8 @@ struct Matrices {
 };
 
 Matrices matrices(const Dims& memory, const ir::IntList& permutation) {
-  const Dims dims = permuted(memory, permutation);
-  const Dims strides = permuted(onednn::row_major(memory), permutation);
+  const Dims dims = ir::permuted(memory, permutation);
+  const Dims strides = ir::permuted(onednn::row_major(memory), permutation);
   const std::size_t columns = dims.size() - 1;
   return {.rows = dims[columns - 1],
           .columns = dims[columns],
@@ -128,10 +115,10 @@ AttentionPlan attention_plan(const PrepareContext& context) {
   Matrices q = matrices(context.dims(0), context.get<ir::IntList>("perm_q"));
   Matrices k = matrices(context.dims(1), context.get<ir::IntList>("perm_k"));
   Matrices v = matrices(context.dims(2), context.get<ir::IntList>("perm_v"));
-  Matrices y = matrices(context.output(0).dims, inverse(context.get<ir::IntList>("perm_y")));
+  Matrices y = matrices(context.output(0).dims, ir::inverse_order(context.get<ir::IntList>("perm_y")));
   HeadMasks masks;
   if (context.has_input(3)) {
-    Dims scores = permuted(context.dims(0), context.get<ir::IntList>("perm_q"));
+    Dims scores = ir::permuted(context.dims(0), context.get<ir::IntList>("perm_q"));
     scores.back() = k.columns;
     masks = masks_of(scores, context.dims(3));
   }

@@ -216,9 +216,6 @@ std::vector<MoveLoop> joined(const std::vector<MoveLoop>& loops, std::int64_t el
   return result;
 }
 
-// Moving a byte is less work than an operation: threads wait for four times as many.
-constexpr std::int64_t kBytesPerCost = 4;
-
 }  // namespace
 
 Dims strides_of(const Dims& dims) {

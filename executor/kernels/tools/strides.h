@@ -15,6 +15,9 @@ ir::Dims strides_of(const ir::Dims& dims);
 /// Product of dims[begin, end).
 std::int64_t count_of(const ir::Dims& dims, std::size_t begin, std::size_t end);
 
+/// Moving a byte is less work than an operation: threads wait for four times as many (parallel_ranges).
+inline constexpr std::int64_t kBytesPerCost = 4;
+
 /// One loop of a strided copy; the steps are in elements and may be zero or negative.
 struct MoveLoop {
   std::int64_t count;

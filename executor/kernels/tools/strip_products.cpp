@@ -336,8 +336,7 @@ void multiply_row_tile(const StripWeights& w, const StripRange& range, const Str
     constexpr int kHalf = kParts / 2;
     for (; strip < range.end; ++strip) {
       multiply_tile<kNumbers, kRows, 1, kHalf>(w, strip, of, row);
-      if (strip * kStrip + kHalf * kLanes < w.columns)
-        multiply_tile<kNumbers, kRows, 1, kHalf>(w, strip, of, row, kHalf);
+      multiply_tile<kNumbers, kRows, 1, kHalf>(w, strip, of, row, kHalf);
     }
   } else {
     constexpr int kStrips = strips_at_once(kRows);
@@ -352,32 +351,34 @@ struct RowRange {
   std::int64_t end = 0;
 };
 
+// Of a last strip that is not full the parts that have columns.
+template <StripNumbers kNumbers>
+void multiply_part_tiles(const StripWeights& w, std::int64_t strip, const StripOperands& of,
+                         const RowRange& rows) {
+  constexpr int kMostRows = kTileRows<kNumbers>;
+  const std::int64_t parts = (w.columns - strip * kStrip + kLanes - 1) / kLanes;
+  const EvenTiles tiles{.things = rows.end - rows.begin, .at_once = kMostRows};
+  with_constant<kParts - 1>(parts, [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+    for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
+      with_constant<kMostRows>(tiles.size(tile), [&]<int kRows>(std::integral_constant<int, kRows>) {
+        multiply_tile<kNumbers, kRows, 1, kWidth>(w, strip, of, rows.begin + tiles.first(tile));
+      });
+    }
+  });
+}
+
 // Rows in tiles of nearly equal heights: a low one keeps the processor as long as a higher one.
 // `next`: the strip that comes next, or nullptr; asked for of floats alone.
 template <StripNumbers kNumbers>
 void multiply_row_tiles(const StripWeights& w, const StripRange& range, const StripOperands& of,
                         const RowRange& rows, const std::uint8_t* next) {
   const std::int64_t count = rows.end - rows.begin;
-  // What is left for the last strip may be some parts of it alone.
-  const std::int64_t columns = w.columns - range.begin * kStrip;
-  if constexpr (kNumbers == StripNumbers::Floats) {
-    if (count >= kMostStripRows && columns <= kStrip - kLanes) {
-      const EvenTiles tiles{.things = count, .at_once = kTileRows<kNumbers>};
-      return with_constant<kParts - 1>(
-          (columns + kLanes - 1) / kLanes, [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-            for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
-              with_constant<kTileRows<kNumbers>>(tiles.size(tile), [&]<int kRows>(
-                                                                       std::integral_constant<int, kRows>) {
-                multiply_tile<kNumbers, kRows, 1, kWidth>(w, range.begin, of, rows.begin + tiles.first(tile));
-              });
-            }
-          });
-    }
+  if constexpr (are_floats(kNumbers)) {
+    if (count >= kMostStripRows && w.columns - range.begin * kStrip <= kStrip - kLanes)
+      return multiply_part_tiles<kNumbers>(w, range.begin, of, rows);
   }
-  // More than go over a strip once: a strip that is more than half full has more sums for each number that is
-  // loaded.
-  const bool is_full = columns > kStrip / 2;
-  const std::int64_t most = is_full && count > kTileRows<kNumbers> ? kMostStripRows : kTileRows<kNumbers>;
+  // More than go over a strip once: a whole one has more sums for each number that is loaded.
+  const std::int64_t most = count > kTileRows<kNumbers> ? kMostStripRows : kTileRows<kNumbers>;
   const EvenTiles tiles{.things = count, .at_once = most};
   const std::int64_t step = std::min(kLineBytes, (w.bytes_of_row() + tiles.count() - 1) / tiles.count());
   for (std::int64_t tile = 0; tile < tiles.count(); ++tile) {
