@@ -19,23 +19,22 @@ double number_in(const Tensor& tensor) {
   return static_cast<double>(number);
 }
 
-void scale_kept(const Tensor& x, Tensor& y, const bool* mask, double scale) {
+constexpr std::int64_t kChunk = 1024;
+
+// At most kChunk elements from `first` on.
+void scale_kept(const Tensor& x, Tensor& y, const bool* mask, double scale, std::int64_t first,
+                std::int64_t count) {
   if (x.type() == DataType::Double) {
-    for (std::int64_t i = 0; i < x.size(); ++i) {
+    for (std::int64_t i = first; i < first + count; ++i)
       y.data<double>()[i] = mask[i] ? x.data<double>()[i] * scale : 0.0;
-    }
     return;
   }
-  constexpr std::int64_t kChunk = 1024;
   float numbers[kChunk];
-  for (std::int64_t first = 0; first < x.size(); first += kChunk) {
-    const std::int64_t count = std::min(kChunk, x.size() - first);
-    to_float(x, first, count, numbers);
-    for (std::int64_t i = 0; i < count; ++i) {
-      numbers[i] = mask[first + i] ? static_cast<float>(static_cast<double>(numbers[i]) * scale) : 0.0F;
-    }
-    from_float(numbers, y, first, count);
+  to_float(x, first, count, numbers);
+  for (std::int64_t i = 0; i < count; ++i) {
+    numbers[i] = mask[first + i] ? static_cast<float>(static_cast<double>(numbers[i]) * scale) : 0.0F;
   }
+  from_float(numbers, y, first, count);
 }
 
 void pass_through(const RunContext& run) {
@@ -48,9 +47,15 @@ void drop(const RunContext& run, const RandomSource& source, double ratio) {
   const Tensor& x = run.input(0);
   bool* mask = run.has_output(1) ? run.output(1).data<bool>() : run.scratch<bool>();
   source.for_each_piece([&](auto& numbers, const DrawnPiece& piece) {
-    std::generate_n(mask + piece.first, piece.count, [&] { return numbers.uniform() >= ratio; });
+    double drawn[kChunk];
+    for (std::int64_t done = 0; done < piece.count; done += kChunk) {
+      const std::int64_t first = piece.first + done;
+      const std::int64_t count = std::min(kChunk, piece.count - done);
+      numbers.uniform(drawn, count);
+      for (std::int64_t i = 0; i < count; ++i) mask[first + i] = drawn[i] >= ratio;
+      scale_kept(x, run.output(0), mask, 1.0 / (1.0 - ratio), first, count);
+    }
   });
-  scale_kept(x, run.output(0), mask, 1.0 / (1.0 - ratio));
 }
 
 }  // namespace

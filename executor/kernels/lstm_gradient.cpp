@@ -14,8 +14,8 @@
 #include "executor/kernels/gradient_ops.h"
 #include "executor/kernels/recurrent_activation.h"
 #include "executor/kernels/tools/dispatch.h"
-#include "executor/kernels/tools/gemm.h"
 #include "executor/kernels/tools/parallel.h"
+#include "executor/kernels/way_back.h"
 #include "ir/ops/lstm_gradient.h"
 
 namespace podium::kernels {
@@ -24,36 +24,21 @@ namespace {
 using In = ir::LstmGradientInput;
 using Out = ir::LstmGradientOutput;
 
-struct WayBack {
-  std::int64_t steps = 0;
-  std::int64_t batch = 0;
-  std::int64_t hidden = 0;
-  bool is_reverse = false;
-
-  std::int64_t state() const { return batch * hidden; }
-  /// The step that the direction reads as number i.
-  std::int64_t step(std::int64_t i) const { return is_reverse ? steps - 1 - i : i; }
-};
-
 template <class T>
-struct Operands {
-  const T* r = nullptr;
+struct LstmOperands {
   const T* flow_y = nullptr;
   const T* initial_c = nullptr;
-  const std::int32_t* lengths = nullptr;
   T* gates = nullptr;  ///< activated ones on the way there, their gradients on the way back
   T* c = nullptr;      ///< [steps, batch, hidden] behind each step, and before the first one
   T* tanh_c = nullptr;
   T* dh = nullptr;  ///< [batch, hidden]
   T* dc = nullptr;
-
-  bool has_ended(std::int64_t t, std::int64_t b) const { return lengths != nullptr && t >= lengths[b]; }
 };
 
 // Elements [first, first + count) of the states of one sequence through all steps. What is behind step i is
 // in part i + 1 of c.
 template <class T>
-void go_there(const WayBack& way, const Operands<T>& on, std::int64_t b, std::int64_t first,
+void go_there(const WayBack& way, const LstmOperands<T>& on, std::int64_t b, std::int64_t first,
               std::int64_t count) {
   constexpr Activation kSigmoid{Activation::Function::Sigmoid};
   constexpr Activation kTanh{Activation::Function::Tanh};
@@ -67,7 +52,7 @@ void go_there(const WayBack& way, const Operands<T>& on, std::int64_t b, std::in
     const std::int64_t t = way.step(i);
     const T* before = on.c + i * way.state() + at;
     T* c = on.c + (i + 1) * way.state() + at;
-    if (on.has_ended(t, b)) {
+    if (way.has_ended(t, b)) {
       std::copy_n(before, count, c);
       continue;
     }
@@ -85,11 +70,11 @@ void go_there(const WayBack& way, const Operands<T>& on, std::int64_t b, std::in
 
 // Step i of one sequence; dh becomes 0, to which the product of the step is added.
 template <class T>
-void go_back(const WayBack& way, const Operands<T>& on, std::int64_t i, std::int64_t b) {
+void go_back(const WayBack& way, const LstmOperands<T>& on, std::int64_t i, std::int64_t b) {
   const std::int64_t t = way.step(i);
   const std::int64_t hidden = way.hidden;
   T* __restrict gates = on.gates + (t * way.batch + b) * 4 * hidden;
-  if (on.has_ended(t, b)) {
+  if (way.has_ended(t, b)) {
     std::fill_n(gates, 4 * hidden, T{0});
     return;
   }
@@ -118,7 +103,7 @@ void go_back(const WayBack& way, const Operands<T>& on, std::int64_t i, std::int
 }
 
 template <class T>
-void run_back(const WayBack& way, const Operands<T>& on) {
+void run_back(const WayBack& way, const LstmOperands<T>& on, const StepWeights<T>& weights) {
   constexpr std::int64_t kPart = 64;  // elements of a state, of which there are more than sequences
   constexpr std::int64_t kCostThere = 200;
   constexpr std::int64_t kCostBack = 40;
@@ -134,41 +119,32 @@ void run_back(const WayBack& way, const Operands<T>& on) {
     parallel_ranges(way.batch, way.hidden * kCostBack, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) go_back(way, on, i, b);
     });
-    multiply({.m = way.batch, .n = way.hidden, .k = 4 * way.hidden}, on.gates + way.step(i) * 4 * way.state(),
-             on.r, on.dh, T{1}, T{1});
+    weights.multiply_by(on.gates + way.step(i) * 4 * way.state(), 4 * way.hidden, way.batch, on.dh,
+                        StepWeights<T>::To::Add, i);
   }
 }
 
 template <class T>
-void copy_or_clear(const RunContext& run, std::size_t input, std::int64_t count, T* to) {
-  if (run.has_input(input)) {
-    std::copy_n(run.input(input).data<T>(), count, to);
-  } else {
-    std::fill_n(to, count, T{0});
-  }
-}
-
-template <class T>
-void run_lstm_gradient(const WayBack& way, const RunContext& run) {
-  const auto given = [&](std::size_t i) { return run.has_input(i) ? run.input(i).data<T>() : nullptr; };
-  const bool has_lengths = run.has_input(In::kLengths);
+void run_lstm_gradient(WayBack way, const RunContext& run) {
+  if (run.has_input(In::kLengths)) way.lengths = run.input(In::kLengths).data<std::int32_t>();
   T* const c = run.scratch<T>();
   T* const tanh_c = c + (way.steps + 1) * way.state();
   T* const dh = tanh_c + way.steps * way.state();
-  const Operands<T> on{.r = given(In::kR),
-                       .flow_y = given(In::kFlowY),
-                       .initial_c = given(In::kInitialC),
-                       .lengths = has_lengths ? run.input(In::kLengths).data<std::int32_t>() : nullptr,
-                       .gates = run.output(Out::kGates).data<T>(),
-                       .c = c,
-                       .tanh_c = tanh_c,
-                       .dh = dh,
-                       .dc = dh + way.state()};
-  const T* gates = given(In::kGates);
+  const LstmOperands<T> on{.flow_y = data_or_null<T>(run, In::kFlowY),
+                           .initial_c = data_or_null<T>(run, In::kInitialC),
+                           .gates = run.output(Out::kGates).data<T>(),
+                           .c = c,
+                           .tanh_c = tanh_c,
+                           .dh = dh,
+                           .dc = dh + way.state()};
+  const T* gates = data_or_null<T>(run, In::kGates);
   if (gates != on.gates) std::copy_n(gates, way.steps * 4 * way.state(), on.gates);
   copy_or_clear(run, In::kFlowH, way.state(), on.dh);
   copy_or_clear(run, In::kFlowC, way.state(), on.dc);
-  if (way.state() > 0) run_back(way, on);
+  if (way.state() > 0) {
+    run_back(way, on,
+             StepWeights<T>(data_or_null<T>(run, In::kR), 4 * way.hidden, way.hidden, on.dc + way.state()));
+  }
   if (run.has_output(Out::kInitialH)) std::copy_n(on.dh, way.state(), run.output(Out::kInitialH).data<T>());
   if (run.has_output(Out::kInitialC)) std::copy_n(on.dc, way.state(), run.output(Out::kInitialC).data<T>());
 }
@@ -183,7 +159,8 @@ PreparedKernel prepare_lstm_gradient(PrepareContext& context) {
                     .is_reverse = ir::reads_last_step_first(context.op)};
   return dispatch<float, double>(context.element(In::kGates), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
-    context.need_scratch((2 * way.steps + 3) * way.state() * sizeof(T));
+    context.need_scratch(
+        ((2 * way.steps + 3) * way.state() + StepWeights<T>::room(4 * way.hidden, way.hidden)) * sizeof(T));
     return [way](const RunContext& run) { run_lstm_gradient<T>(way, run); };
   });
 }

@@ -9,6 +9,7 @@ PreparedKernel prepare_batch_normalization(PrepareContext& context);
 /// The engine's own ops that fuse_norm_gradient makes.
 PreparedKernel prepare_batch_normalization_gradient(PrepareContext& context);
 PreparedKernel prepare_layer_normalization_gradient(PrepareContext& context);
+PreparedKernel prepare_group_normalization_gradient(PrepareContext& context);
 PreparedKernel prepare_instance_normalization(PrepareContext& context);
 PreparedKernel prepare_group_normalization(PrepareContext& context);
 PreparedKernel prepare_lrn(PrepareContext& context);

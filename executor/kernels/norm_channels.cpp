@@ -41,6 +41,38 @@ Moments<T> channel_moments(const T* x, const Channels& shape, std::int64_t chann
   return moments;
 }
 
+// The same of channels that have one element of each image, all of which a row has: of [begin, end).
+template <class T>
+void moments_of_columns(const T* x, const Channels& shape, std::int64_t begin, std::int64_t end, T* mean,
+                        T* variance) {
+  const T count = static_cast<T>(shape.batch);
+  std::fill(mean + begin, mean + end, T{0});
+  std::fill(variance + begin, variance + end, T{0});
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const T* row = x + n * shape.channels;
+    for (std::int64_t c = begin; c < end; ++c) mean[c] += row[c];
+  }
+  for (std::int64_t c = begin; c < end; ++c) mean[c] /= count;
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const T* row = x + n * shape.channels;
+    for (std::int64_t c = begin; c < end; ++c) variance[c] += (row[c] - mean[c]) * (row[c] - mean[c]);
+  }
+  for (std::int64_t c = begin; c < end; ++c) variance[c] /= count;
+}
+
+// Moments of all channels.
+template <class T>
+void find_moments(const T* x, const Channels& shape, T* mean, T* variance) {
+  parallel_ranges(shape.channels, shape.batch * shape.size, [&](std::int64_t begin, std::int64_t end) {
+    if (shape.size == 1) return moments_of_columns(x, shape, begin, end, mean, variance);
+    for (std::int64_t c = begin; c < end; ++c) {
+      const Moments<T> moments = channel_moments(x, shape, c);
+      mean[c] = moments.mean;
+      variance[c] = moments.variance;
+    }
+  });
+}
+
 struct BatchNormalization {
   Channels shape;
   float epsilon = 0;
@@ -73,20 +105,26 @@ void normalize_batch(const BatchNormalization& op, const RunContext& run) {
   if (op.training) {
     const std::vector<T> mean_before = mean;
     const std::vector<T> variance_before = variance;
-    parallel_ranges(shape.channels, shape.batch * shape.size, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t c = begin; c < end; ++c) {
-        const Moments<T> moments = channel_moments(x, shape, c);
-        mean[c] = moments.mean;
-        variance[c] = moments.variance;
-      }
-    });
+    find_moments(x, shape, mean.data(), variance.data());
     if (run.has_output(1)) mix_running(mean_before, mean, op.momentum, run.output(1));
     if (run.has_output(2)) mix_running(variance_before, variance, op.momentum, run.output(2));
+  }
+  std::vector<T>& factors = variance;
+  for (std::int64_t c = 0; c < shape.channels; ++c)
+    factors[c] = scale[c] / std::sqrt(variance[c] + static_cast<T>(op.epsilon));
+  if (shape.size == 1) {
+    return parallel_ranges(shape.batch, shape.channels, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t n = begin; n < end; ++n) {
+        const T* from = x + n * shape.channels;
+        T* to = y + n * shape.channels;
+        for (std::int64_t c = 0; c < shape.channels; ++c) to[c] = (from[c] - mean[c]) * factors[c] + bias[c];
+      }
+    });
   }
   parallel_ranges(shape.batch * shape.channels, shape.size, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t c = i % shape.channels;
-      const T factor = scale[c] / std::sqrt(variance[c] + static_cast<T>(op.epsilon));
+      const T factor = factors[c];
       scale_and_shift(x + i * shape.size, y + i * shape.size, shape.size, mean[c], factor, bias[c]);
     }
   });
@@ -124,6 +162,46 @@ void batch_gradient_of(const BatchGradient& op, const RunContext& run, std::int6
     for (std::int64_t i = 0; i < shape.size; ++i) {
       to[i] = factor * (flow[first + i] - mean_flow - (x[first + i] - moments.mean) * slope);
     }
+  }
+}
+
+// The same of channels that have one element of each image: of [begin, end), row by row.
+void batch_gradient_of_columns(const BatchGradient& op, const RunContext& run, std::int64_t begin,
+                               std::int64_t end) {
+  const Channels& shape = op.shape;
+  const float* x = run.input(0).data<float>();
+  const float* flow = run.input(1).data<float>();
+  const float* scale = run.input(2).data<float>();
+  float* to = run.output(0).data<float>();
+  const auto count = static_cast<float>(shape.batch);
+  std::vector<float> mean(shape.channels);
+  std::vector<float> inverse(shape.channels);
+  std::vector<float> sum(shape.channels, 0.0F);
+  std::vector<float> along(shape.channels, 0.0F);
+  moments_of_columns(x, shape, begin, end, mean.data(), inverse.data());
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const float* x_row = x + n * shape.channels;
+    const float* flow_row = flow + n * shape.channels;
+    for (std::int64_t c = begin; c < end; ++c) {
+      sum[c] += flow_row[c];
+      along[c] += flow_row[c] * (x_row[c] - mean[c]);
+    }
+  }
+  for (std::int64_t c = begin; c < end; ++c) inverse[c] = 1 / std::sqrt(inverse[c] + op.epsilon);
+  if (run.has_output(1)) {
+    for (std::int64_t c = begin; c < end; ++c) run.output(1).data<float>()[c] = along[c] * inverse[c];
+  }
+  if (run.has_output(2))
+    std::copy(sum.begin() + begin, sum.begin() + end, run.output(2).data<float>() + begin);
+  for (std::int64_t c = begin; c < end; ++c) {
+    along[c] *= inverse[c] * inverse[c] / count;
+    sum[c] /= count;
+    inverse[c] *= scale[c];
+  }
+  for (std::int64_t n = 0; n < shape.batch; ++n) {
+    const std::int64_t row = n * shape.channels;
+    for (std::int64_t c = begin; c < end; ++c)
+      to[row + c] = inverse[c] * (flow[row + c] - sum[c] - (x[row + c] - mean[c]) * along[c]);
   }
 }
 
@@ -226,6 +304,7 @@ PreparedKernel prepare_batch_normalization_gradient(PrepareContext& context) {
     constexpr std::int64_t kOperations = 12;
     const std::int64_t cost = kOperations * op.shape.batch * op.shape.size;
     parallel_ranges(op.shape.channels, cost, [&](std::int64_t begin, std::int64_t end) {
+      if (op.shape.size == 1) return batch_gradient_of_columns(op, run, begin, end);
       for (std::int64_t channel = begin; channel < end; ++channel) batch_gradient_of(op, run, channel);
     });
   };

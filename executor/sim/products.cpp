@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "ir/ops/attention.h"
+#include "ir/ops/gru_gradient.h"
 #include "ir/ops/lstm_gradient.h"
 #include "ir/ops/recurrent.h"
+#include "ir/ops/rnn_gradient.h"
 #include "ir/work.h"
 
 namespace podium::sim {
@@ -73,17 +75,21 @@ std::vector<RepeatedProduct> weight_gradient_products(const TypedOp& op) {
 }
 
 // The gradients of a step's gates give those of the state before it.
-std::vector<RepeatedProduct> lstm_gradient_products(const TypedOp& op) {
-  const ir::Dims& gates = op.dims(ir::LstmGradientInput::kGates);
+std::vector<RepeatedProduct> products_of_steps(const ir::Dims& gates, const ir::Dims& r) {
   const Product state{.rows = static_cast<double>(gates[1]),
                       .inner = static_cast<double>(gates[2]),
-                      .columns = static_cast<double>(op.dims(ir::LstmGradientInput::kR)[1])};
+                      .columns = static_cast<double>(r[1])};
   return {{state, static_cast<double>(gates[0])}};
 }
 
 // X is projected in one product for all steps; the state's products follow each other.
 std::vector<RepeatedProduct> recurrent_products(const TypedOp& op) {
-  if (op.op.is("LSTMGradient", "podium")) return lstm_gradient_products(op);
+  if (op.op.is("LSTMGradient", "podium"))
+    return products_of_steps(op.dims(ir::LstmGradientInput::kGates), op.dims(ir::LstmGradientInput::kR));
+  if (op.op.is("GRUGradient", "podium"))
+    return products_of_steps(op.dims(ir::GruGradientInput::kGates), op.dims(ir::GruGradientInput::kR));
+  if (op.op.is("RNNGradient", "podium"))
+    return products_of_steps(op.dims(ir::RnnGradientInput::kStates), op.dims(ir::RnnGradientInput::kR));
   const ir::RecurrentShape shape = ir::recurrent_shape(op);
   const double gates = static_cast<double>(op.dims(ir::RecurrentInput::kR)[1]);
   Product projection{.count = static_cast<double>(shape.directions),

@@ -187,7 +187,7 @@ void give_states(Graph& graph, Op& op) {
 void give_what_gradients_read(Graph& graph) {
   for (Op& op : graph.ops) {
     if (op.is("Dropout")) give_mask(graph, op);
-    if (op.is("LSTM")) give_states(graph, op);
+    if (op.is("LSTM") || op.is("GRU") || op.is("RNN")) give_states(graph, op);
   }
 }
 

@@ -23,15 +23,13 @@ std::unordered_map<const OpSpec*, GradientFunction> builders_by_op() {
 
 std::span<const GradientFamily> gradient_families() {
   static constexpr std::array kFamilies{
-      elementwise_gradients, activation_gradients, movement_gradients,
-      selection_gradients,   sequence_gradients,   reduction_gradients,
-      einsum_gradients,      conv_gradients,       deform_gradients,
-      pool_gradients,        norm_gradients,       loss_gradients,
-      resample_gradients,    grid_gradients,       recurrent_gradients,
-      lstm_gradients,        attention_gradients,  linear_attention_gradients,
-      signal_gradients,      branch_gradients,     loop_gradients,
-      ml_gradients,          replicated_gradients, optimizer_gradients,
-      late_gradients,
+      elementwise_gradients, activation_gradients, movement_gradients,  selection_gradients,
+      sequence_gradients,    reduction_gradients,  einsum_gradients,    conv_gradients,
+      deform_gradients,      pool_gradients,       norm_gradients,      loss_gradients,
+      resample_gradients,    grid_gradients,       recurrent_gradients, lstm_gradients,
+      gru_gradients,         rnn_gradients,        attention_gradients, linear_attention_gradients,
+      signal_gradients,      branch_gradients,     loop_gradients,      ml_gradients,
+      replicated_gradients,  optimizer_gradients,  late_gradients,
   };
   return kFamilies;
 }

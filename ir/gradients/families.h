@@ -32,6 +32,8 @@ std::span<const GradientRow> resample_gradients();
 std::span<const GradientRow> grid_gradients();
 std::span<const GradientRow> recurrent_gradients();
 std::span<const GradientRow> lstm_gradients();
+std::span<const GradientRow> gru_gradients();
+std::span<const GradientRow> rnn_gradients();
 std::span<const GradientRow> attention_gradients();
 std::span<const GradientRow> linear_attention_gradients();
 std::span<const GradientRow> signal_gradients();

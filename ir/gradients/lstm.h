@@ -5,8 +5,10 @@
 
 namespace podium::ir {
 
-/// Appends an LSTMGradient for each direction, and the products over all steps around it. False, with nothing
-/// appended, for an LSTM without Y, with peepholes, clipping, coupled gates or activations of its own.
-bool append_lstm_gradient(GradientContext& context);
+/// Whether an LSTM has Y and neither peepholes, clipping, coupled gates nor activations of its own.
+bool has_lstm_gradient(const Op& op);
+
+/// Appends an LSTMGradient for each direction of such an LSTM, and the products over all steps around it.
+void append_lstm_gradient(GradientContext& context);
 
 }  // namespace podium::ir

@@ -2,13 +2,16 @@
 // The ops are expanded: the products of X with W for all steps, then a Scan whose states are h (and c) and
 // whose body is one step of the cell, written with ONNX's ops; weights of R are captured. Sequences that have
 // ended keep their states by a condition that is scanned with the steps. The gradient of the cell is then
-// that of a Scan. Of an LSTM it is what lstm.h does not take.
+// that of a Scan. It is for cells with what lstm.h, gru.h and rnn.h do not take: activations of their own,
+// clipping, peepholes, coupled gates.
 #include <algorithm>
 #include <iterator>
 
 #include "ir/gradients/expansion.h"
 #include "ir/gradients/families.h"
+#include "ir/gradients/gru.h"
 #include "ir/gradients/lstm.h"
+#include "ir/gradients/rnn.h"
 #include "ir/gradients/terms.h"
 #include "ir/ops/recurrent.h"
 #include "ir/ops/recurrent_activation.h"
@@ -283,12 +286,14 @@ class Expanding {
 };
 
 void rnn_gradient(GradientContext& context) {
+  if (has_rnn_gradient(context.op)) return append_rnn_gradient(context);
   differentiate_expansion(context, [](GradientContext& inner) {
     return Expanding(inner, {.gates = 1, .step = rnn_step}, "").outputs();
   });
 }
 
 void gru_gradient(GradientContext& context) {
+  if (has_gru_gradient(context.op)) return append_gru_gradient(context);
   differentiate_expansion(context, [](GradientContext& inner) {
     return Expanding(inner, {.gates = 3, .activations = 2, .step = gru_step}, "linear_before_reset")
         .outputs();
@@ -296,7 +301,7 @@ void gru_gradient(GradientContext& context) {
 }
 
 void lstm_gradient(GradientContext& context) {
-  if (append_lstm_gradient(context)) return;
+  if (has_lstm_gradient(context.op)) return append_lstm_gradient(context);
   differentiate_expansion(context, [](GradientContext& inner) {
     return Expanding(inner, {.gates = 4, .states = 2, .activations = 3, .step = lstm_step}, "input_forget")
         .outputs();

@@ -280,6 +280,15 @@ OpSpec norm_gradient_row(std::string_view name, std::vector<AttributeSpec> attri
   return made;
 }
 
+// X is cut into so many stretches of whole channels, each of which was normalised by itself. Without a scale,
+// and so without sums, they may be any rows of X.
+OpSpec group_norm_gradient_row() {
+  OpSpec made = norm_gradient_row("GroupNormalizationGradient", {must_have("stretches", AttributeKind::Int)},
+                                  infer_batch_norm_gradient);
+  made.inputs[2].formal = Formal::Optional;
+  return made;
+}
+
 }  // namespace
 
 std::span<const OpSpec> fused_ops() {
@@ -326,6 +335,7 @@ std::span<const OpSpec> fused_ops() {
     rows.push_back(norm_gradient_row("BatchNormalizationGradient", {}, infer_batch_norm_gradient));
     rows.push_back(norm_gradient_row("LayerNormalizationGradient", {must_have("axis", AttributeKind::Int)},
                                      infer_layer_norm_gradient));
+    rows.push_back(group_norm_gradient_row());
     return family({.category = Category::Plain, .no_samples = kNoSlices}, std::move(rows));
   }();
   return kRows;

@@ -5,8 +5,10 @@
 
 #include "ir/ops/common.h"
 #include "ir/ops/families.h"
+#include "ir/ops/gru_gradient.h"
 #include "ir/ops/late_gradient.h"
 #include "ir/ops/lstm_gradient.h"
+#include "ir/ops/rnn_gradient.h"
 #include "ir/ops/window.h"
 
 namespace podium::ir {
@@ -244,12 +246,14 @@ std::span<const OpSpec> gradient_ops() {
                                                                              conv_weight_gradient_row(),
                                                                              grid_sample_grid_gradient_row(),
                                                                              grid_sample_input_gradient_row(),
+                                                                             gru_gradient_row(),
                                                                              late_gradient_row(),
                                                                              lstm_gradient_row(),
                                                                              max_pool_gradient_row(),
                                                                              max_roi_pool_choice_row(),
                                                                              max_roi_pool_gradient_row(),
                                                                              resize_gradient_row(),
+                                                                             rnn_gradient_row(),
                                                                              roi_align_choice_row(),
                                                                              roi_align_gradient_row(),
                                                                              sum_pool_gradient_row(),

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/ops/gru_gradient.h"
 #include "ir/ops/loop_list.h"
 #include "ir/ops/lstm_gradient.h"
 #include "ir/ops/recurrent.h"
+#include "ir/ops/rnn_gradient.h"
 
 namespace podium::ir {
 namespace {
@@ -157,14 +159,15 @@ std::vector<Loop> recurrent_loops(const TypedOp& op) {
 }
 
 // Sequences: all but the weights of R have their axis, behind that of the steps where there is one.
-std::vector<Loop> lstm_gradient_loops(const TypedOp& op) {
+template <std::size_t kR>
+std::vector<Loop> way_back_loops(const TypedOp& op) {
   LoopList loops(op);
-  Loop batch = loops.make(op.dims(LstmGradientInput::kGates)[1]);
+  Loop batch = loops.make(op.dims(0)[1]);
   for (std::size_t i = 0; i < op.input_count(); ++i) {
-    if (op.has_input(i) && i != LstmGradientInput::kR) batch.inputs[i].axis = op.input(i).rank() == 3 ? 1 : 0;
+    if (op.has_input(i) && i != kR) batch.inputs[i].axis = op.input(i).rank() == 3 ? 1 : 0;
   }
   for (std::size_t i = 0; i < op.output_count(); ++i)
-    batch.outputs[i].axis = i == LstmGradientOutput::kGates ? 1 : 0;
+    batch.outputs[i].axis = op.output(i).rank() == 3 ? 1 : 0;
   loops.add(std::move(batch));
   return loops.take();
 }
@@ -193,7 +196,9 @@ const LoopRules& lookup_loop_rules() {
       {"RNN", recurrent_loops},
       {"GRU", recurrent_loops},
       {"LSTM", recurrent_loops},
-      {"LSTMGradient", lstm_gradient_loops},
+      {"LSTMGradient", way_back_loops<LstmGradientInput::kR>},
+      {"GRUGradient", way_back_loops<GruGradientInput::kR>},
+      {"RNNGradient", way_back_loops<RnnGradientInput::kR>},
       {"Trilu", but_last_loops<2>},
       {"Det", but_last_loops<2>},
       {"Cofactors", but_last_loops<2>},

@@ -34,10 +34,6 @@ Work lstm_gradient_work(const TypedOp& op) {
 
 }  // namespace
 
-bool reads_last_step_first(const Op& lstm_gradient) {
-  return attribute<std::string>(lstm_gradient, "direction") == "reverse";
-}
-
 OpSpec lstm_gradient_row() {
   return {
       .name = "LSTMGradient",

@@ -20,9 +20,6 @@ struct LstmGradientOutput {
   enum Place : std::size_t { kGates, kInitialH, kInitialC, kCount };
 };
 
-/// Whether it goes back from the first step to the last, since the direction reads the last one first.
-bool reads_last_step_first(const Op& lstm_gradient);
-
 OpSpec lstm_gradient_row();
 
 }  // namespace podium::ir

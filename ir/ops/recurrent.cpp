@@ -161,4 +161,8 @@ std::span<const OpSpec> recurrent_ops() {
   return kRows;
 }
 
+bool reads_last_step_first(const Op& gradient) {
+  return attribute<std::string>(gradient, "direction") == "reverse";
+}
+
 }  // namespace podium::ir

@@ -35,4 +35,8 @@ RecurrentShape recurrent_shape(const TypedOp& op);
 int recurrent_batch_axis(const Op& op, std::size_t input);
 bool has_recurrent_batch(std::size_t input);
 
+/// Whether an op that goes back through one direction begins with the first step, since the direction reads
+/// the last one first.
+bool reads_last_step_first(const Op& gradient);
+
 }  // namespace podium::ir

@@ -61,6 +61,10 @@ std::span<const KernelSpec> fused_kernels() {
        .prepare = prepare_layer_normalization_gradient,
        .domain = "podium",
        .in_place = 0b11},
+      {.name = "GroupNormalizationGradient",
+       .prepare = prepare_group_normalization_gradient,
+       .domain = "podium",
+       .in_place = 0b11},
       {.name = "Chain", .prepare = prepare_chain, .domain = "podium"},
       {.name = "View", .prepare = prepare_view, .domain = "podium", .in_place = 1U},
   };

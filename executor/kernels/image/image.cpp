@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
 
-bool begins(Bytes file, std::string_view with, std::size_t at = 0) {
+bool begins(FileBytes file, std::string_view with, std::size_t at = 0) {
   return file.size() >= at + with.size() &&
          std::equal(with.begin(), with.end(), file.begin() + at,
                     [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
@@ -26,7 +26,7 @@ bool Image::resize(std::int64_t new_height, std::int64_t new_width) {
   return true;
 }
 
-std::optional<Image> decode_image(Bytes file) {
+std::optional<Image> decode_image(FileBytes file) {
   using namespace std::string_view_literals;
   if (begins(file, "\xFF\xD8\xFF")) return decode_jpeg(file);
   if (begins(file, "\x89PNG\r\n\x1A\n")) return decode_png(file);

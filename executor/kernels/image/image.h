@@ -8,7 +8,7 @@
 
 namespace podium::kernels {
 
-using Bytes = std::span<const std::uint8_t>;
+using FileBytes = std::span<const std::uint8_t>;
 
 /// Rows from the top, pixels from the left, each red, green, blue.
 struct Image {
@@ -22,14 +22,14 @@ struct Image {
 };
 
 /// Tells the format from the first bytes.
-std::optional<Image> decode_image(Bytes file);
+std::optional<Image> decode_image(FileBytes file);
 
-std::optional<Image> decode_bmp(Bytes file);
-std::optional<Image> decode_jpeg(Bytes file);
-std::optional<Image> decode_jpeg2000(Bytes file);
-std::optional<Image> decode_png(Bytes file);
-std::optional<Image> decode_pnm(Bytes file);
-std::optional<Image> decode_tiff(Bytes file);
-std::optional<Image> decode_webp(Bytes file);
+std::optional<Image> decode_bmp(FileBytes file);
+std::optional<Image> decode_jpeg(FileBytes file);
+std::optional<Image> decode_jpeg2000(FileBytes file);
+std::optional<Image> decode_png(FileBytes file);
+std::optional<Image> decode_pnm(FileBytes file);
+std::optional<Image> decode_tiff(FileBytes file);
+std::optional<Image> decode_webp(FileBytes file);
 
 }  // namespace podium::kernels

@@ -41,7 +41,7 @@ void inks_to_colours(const std::uint8_t* inks, std::uint8_t* pixels, std::int64_
   }
 }
 
-bool read_all(JpegReader& reader, Bytes file, Image& image) {
+bool read_all(JpegReader& reader, FileBytes file, Image& image) {
   if (setjmp(reader.escape) != 0) return false;
   jpeg_decompress_struct& info = reader.info;
   jpeg_create_decompress(&info);
@@ -64,7 +64,7 @@ bool read_all(JpegReader& reader, Bytes file, Image& image) {
 
 }  // namespace
 
-std::optional<Image> decode_jpeg(Bytes file) {
+std::optional<Image> decode_jpeg(FileBytes file) {
   JpegReader reader;
   Image image;
   if (!read_all(reader, file, image)) return std::nullopt;

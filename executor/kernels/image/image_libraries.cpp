@@ -13,7 +13,7 @@
 
 namespace podium::kernels {
 
-std::optional<Image> decode_webp(Bytes file) {
+std::optional<Image> decode_webp(FileBytes file) {
   int width = 0;
   int height = 0;
   Image image;
@@ -30,7 +30,7 @@ namespace {
 
 // A file in memory with a place in it, for libraries that read by callbacks.
 struct Stream {
-  Bytes file;
+  FileBytes file;
   std::size_t at = 0;
 
   std::size_t read(void* to, std::size_t count) {
@@ -75,7 +75,7 @@ void silence_tiff() {
 
 }  // namespace
 
-std::optional<Image> decode_tiff(Bytes file) {
+std::optional<Image> decode_tiff(FileBytes file) {
   silence_tiff();
   Stream stream{file};
   const std::unique_ptr<TIFF, CloseTiff> tiff(open_tiff(stream));
@@ -127,7 +127,7 @@ OPJ_BOOL seek_jpeg2000(OPJ_OFF_T offset, void* user) {
   return OPJ_TRUE;
 }
 
-ImagePlanes read_planes(Bytes file) {
+ImagePlanes read_planes(FileBytes file) {
   Stream source{file};
   const std::unique_ptr<opj_stream_t, FreeStream> stream(opj_stream_default_create(OPJ_TRUE));
   opj_stream_set_user_data(stream.get(), &source, nullptr);
@@ -164,7 +164,7 @@ std::uint8_t clamped(double value) { return static_cast<std::uint8_t>(std::clamp
 
 }  // namespace
 
-std::optional<Image> decode_jpeg2000(Bytes file) {
+std::optional<Image> decode_jpeg2000(FileBytes file) {
   const auto planes = read_planes(file);
   Image image;
   if (!planes || planes->numcomps == 0 || !image.resize(planes->y1 - planes->y0, planes->x1 - planes->x0)) {

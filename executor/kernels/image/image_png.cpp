@@ -11,12 +11,12 @@ namespace {
 
 // Outside of the function that libpng jumps back into, so that its values survive the jump.
 struct PngReader {
-  Bytes left;
+  FileBytes left;
   png_structp png = nullptr;
   png_infop info = nullptr;
   std::vector<png_bytep> rows = {};
 
-  explicit PngReader(Bytes file) : left(file) {
+  explicit PngReader(FileBytes file) : left(file) {
     const auto fail = [](png_structp failed, png_const_charp) { png_longjmp(failed, 1); };
     png = png_create_read_struct(PNG_LIBPNG_VER_STRING, nullptr, fail, [](png_structp, png_const_charp) {});
     if (png != nullptr) info = png_create_info_struct(png);
@@ -27,7 +27,7 @@ struct PngReader {
 };
 
 void read_bytes(png_structp png, png_bytep to, std::size_t count) {
-  Bytes& left = static_cast<PngReader*>(png_get_io_ptr(png))->left;
+  FileBytes& left = static_cast<PngReader*>(png_get_io_ptr(png))->left;
   if (count > left.size()) png_error(png, "the file ends early");
   std::copy_n(left.begin(), count, to);
   left = left.subspan(count);
@@ -56,7 +56,7 @@ bool read_all(PngReader& reader, Image& image) {
 
 }  // namespace
 
-std::optional<Image> decode_png(Bytes file) {
+std::optional<Image> decode_png(FileBytes file) {
   PngReader reader(file);
   Image image;
   if (reader.info == nullptr || !read_all(reader, image)) return std::nullopt;

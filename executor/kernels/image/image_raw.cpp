@@ -18,7 +18,7 @@ constexpr std::uint32_t kBitFields = 3;
 constexpr std::uint32_t kAlphaBitFields = 6;
 
 // Little-endian numbers; zero beyond the end.
-std::uint32_t number(Bytes file, std::size_t at, std::size_t bytes) {
+std::uint32_t number(FileBytes file, std::size_t at, std::size_t bytes) {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < bytes && at + i < file.size(); ++i) {
     value |= static_cast<std::uint32_t>(file[at + i]) << (8 * i);
@@ -40,7 +40,7 @@ struct Field {
 };
 
 struct Bmp {
-  Bytes file;
+  FileBytes file;
   std::size_t header = 0;
   std::size_t pixels_at = 0;
   std::uint32_t bits = 0;
@@ -160,7 +160,7 @@ void Bmp::read_runs(Image& image) const {
 
 // The numbers of a PNM file.
 struct PnmReader {
-  Bytes file;
+  FileBytes file;
   std::size_t at = 2;
 
   void skip_space() {
@@ -233,7 +233,7 @@ bool read_levels(PnmReader& reader, const Pnm& kind, Image& image) {
 
 }  // namespace
 
-std::optional<Image> decode_bmp(Bytes file) {
+std::optional<Image> decode_bmp(FileBytes file) {
   Bmp bmp{.file = file};
   Image image;
   if (!bmp.read_header(image)) return std::nullopt;
@@ -242,7 +242,7 @@ std::optional<Image> decode_bmp(Bytes file) {
   return image;
 }
 
-std::optional<Image> decode_pnm(Bytes file) {
+std::optional<Image> decode_pnm(FileBytes file) {
   PnmReader reader{.file = file};
   const int number_of_kind = file[1] - '0';
   Pnm kind{.is_text = number_of_kind <= 3,

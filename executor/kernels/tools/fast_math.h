@@ -1,4 +1,4 @@
-// exp, log, tanh, erf and their kin for float as straight-line code without branches, so that a plain loop
+// exp, log, tanh, erf, sin, cos and their kin for float as straight-line code without branches, so that a plain loop
 // over an array becomes vector instructions. Each is within 2 units in the last place and treats NaN,
 // infinities, zeros and subnormals as the C library does. Doubles go to the C library. The polynomials are
 // minimax fits on the intervals that the comments name.
@@ -22,11 +22,19 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 
+inline double fused(double a, double b, double c) {
+#ifdef __FMA__
+  return __builtin_fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 /// c[0] x^n + ... + c[n].
-template <std::size_t kTerms>
-inline float polynomial(float x, const std::array<float, kTerms>& c) {
+template <class T, std::size_t kTerms>
+inline T polynomial(T x, const std::array<T, kTerms>& c) {
   return [&]<std::size_t... kRest>(std::index_sequence<kRest...>) {
-    float sum = c[0];
+    T sum = c[0];
     ((sum = fused(sum, x, c[kRest + 1])), ...);
     return sum;
   }
@@ -177,6 +185,45 @@ inline float fast_erf(float x) {
   const float result = magnitude < fast_math::kErfEdge ? small : large;
   return x != x ? x : result;
 }
+
+/// How far from zero fast_sin and fast_cos are right.
+inline constexpr float kMostNearAngle = 1048576.0F;
+
+namespace fast_math {
+
+inline constexpr double kQuartersOfUnit = 0.63661977236758138;  // 2 / pi: quarters of a turn
+// A quarter as a sum, the first part of which has 33 bits, so that whole multiples are exact.
+inline constexpr double kQuarterHigh = 1.5707963267341256;
+inline constexpr double kQuarterLow = 6.0771005065061922e-11;
+inline constexpr double kWholeShift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to a whole number
+// Taylor's series to x^11 and x^12, from the last term on: behind the bits of a float up to pi / 4.
+inline constexpr std::array<double, 5> kSine{-2.505210838544172e-08, 2.7557319223985893e-06,
+                                             -1.9841269841269841e-04, 8.3333333333333332e-03,
+                                             -1.6666666666666666e-01};
+inline constexpr std::array<double, 7> kCosine{2.08767569878681e-09, -2.755731922398589e-07,
+                                               2.48015873015873e-05, -1.3888888888888889e-03,
+                                               4.1666666666666664e-02, -0.5, 1.0};
+
+// The sine of x and so many quarters of a turn.
+inline float sine_of_quarters_more(float x, std::int64_t quarters) {
+  const double wide = x;
+  const double shifted = fused(wide, kQuartersOfUnit, kWholeShift);
+  const double whole = shifted - kWholeShift;
+  const double r = fused(-whole, kQuarterLow, fused(-whole, kQuarterHigh, wide));
+  const std::int64_t at = std::bit_cast<std::int64_t>(shifted) + quarters;
+  const double z = r * r;
+  const double sine = fused(z * polynomial(z, kSine), r, r);
+  const double cosine = polynomial(z, kCosine);
+  const double found = (at & 1) == 0 ? sine : cosine;
+  const std::int64_t sign = (at & 2) << 62;
+  return static_cast<float>(std::bit_cast<double>(std::bit_cast<std::int64_t>(found) ^ sign));
+}
+
+}  // namespace fast_math
+
+/// Up to kMostNearAngle from zero; nothing that counts beyond.
+inline float fast_sin(float x) { return fast_math::sine_of_quarters_more(x, 0); }
+inline float fast_cos(float x) { return fast_math::sine_of_quarters_more(x, 1); }
 
 inline double fast_exp(double x) { return std::exp(x); }
 inline double fast_exp_down(double x) { return std::exp(x); }

@@ -5,6 +5,7 @@
 // A box of a larger tensor is gone through in runs.
 #include "executor/kernels/tools/random_source.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -50,6 +51,10 @@ double RandomNumbers::uniform() {
   return unit_number(first, static_cast<std::uint32_t>(generator_()));
 }
 
+void RandomNumbers::uniform(double* numbers, std::int64_t count) {
+  std::generate_n(numbers, count, [&] { return uniform(); });
+}
+
 // Marsaglia's polar method.
 double RandomNumbers::normal() {
   if (has_spare_) {
@@ -77,17 +82,36 @@ bool RandomNumbers::happens(double probability) {
   return is_rare == (probability <= 0.5);
 }
 
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+namespace {
+
+// Counters of several blocks, word by word, so that a loop over the blocks becomes vector instructions.
+template <std::size_t kBlocks>
+using Counters = std::array<std::array<std::uint32_t, kBlocks>, 4>;
+
+template <std::size_t kBlocks>
+void philox_of(Counters<kBlocks>& counters, std::array<std::uint32_t, 2> key) {
   constexpr int kRounds = 10;
   constexpr std::uint64_t kFactors[] = {0xD2511F53U, 0xCD9E8D57U};
   constexpr std::uint32_t kWeyl[] = {0x9E3779B9U, 0xBB67AE85U};
   for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t a = kFactors[0] * counter[0];
-    const std::uint64_t b = kFactors[1] * counter[2];
-    counter = {high(b) ^ counter[1] ^ key[0], low(b), high(a) ^ counter[3] ^ key[1], low(a)};
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      const std::uint64_t a = kFactors[0] * counters[0][i];
+      const std::uint64_t b = kFactors[1] * counters[2][i];
+      counters[0][i] = high(b) ^ counters[1][i] ^ key[0];
+      counters[1][i] = low(b);
+      counters[2][i] = high(a) ^ counters[3][i] ^ key[1];
+      counters[3][i] = low(a);
+    }
     key = {key[0] + kWeyl[0], key[1] + kWeyl[1]};
   }
-  return counter;
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  Counters<1> counters{{{counter[0]}, {counter[1]}, {counter[2]}, {counter[3]}}};
+  philox_of(counters, key);
+  return {counters[0][0], counters[1][0], counters[2][0], counters[3][0]};
 }
 
 std::array<std::uint32_t, 4> ElementNumbers::block(std::uint64_t index) const {
@@ -100,6 +124,29 @@ double ElementNumbers::uniform() {
   known_ = index;
   const std::size_t word = 2 * (element_++ % 2);
   return unit_number(words_[word], words_[word + 1]);
+}
+
+void ElementNumbers::uniform(double* numbers, std::int64_t count) {
+  constexpr std::int64_t kBlocks = 16;
+  for (; count > 0 && element_ % 2 != 0; --count) *numbers++ = uniform();
+  for (; count >= 2 * kBlocks; count -= 2 * kBlocks) {
+    Counters<kBlocks> counters;
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      const std::uint64_t index = element_ / 2 + i;
+      counters[0][i] = low(index);
+      counters[1][i] = high(index);
+      counters[2][i] = low(moment_);
+      counters[3][i] = high(moment_);
+    }
+    philox_of(counters, {low(key_), high(key_)});
+    for (std::size_t i = 0; i < kBlocks; ++i) {
+      numbers[2 * i] = unit_number(counters[0][i], counters[1][i]);
+      numbers[2 * i + 1] = unit_number(counters[2][i], counters[3][i]);
+    }
+    numbers += 2 * kBlocks;
+    element_ += 2 * kBlocks;
+  }
+  for (; count > 0; --count) *numbers++ = uniform();
 }
 
 double ElementNumbers::normal() {

@@ -18,6 +18,7 @@ class RandomNumbers {
 
   /// A number in [0, 1) with 53 random bits.
   double uniform();
+  void uniform(double* numbers, std::int64_t count);
   /// A number of the normal distribution with mean 0 and deviation 1.
   double normal();
   /// True with this probability, which is in [0, 1].
@@ -40,6 +41,8 @@ class ElementNumbers {
       : key_(key), moment_(moment), element_(static_cast<std::uint64_t>(first)) {}
 
   double uniform();
+  /// The same, several at a time.
+  void uniform(double* numbers, std::int64_t count);
   double normal();
   bool happens(double probability) { return uniform() < probability; }
 

@@ -126,55 +126,77 @@ TEST(GradientsOfRecurrence, OfTheLastStatesAlone) {
   }
 }
 
+// Every cell that has an op of its own for the way back.
+const std::vector<RecurrentCase> kCellsWithAWayBack{
+    {.op = "RNN", .gates = 1},
+    {.op = "RNN", .gates = 1, .attributes = ", activations = [\"Relu\"]"},
+    {.op = "RNN", .gates = 1, .attributes = ", activations = [\"Sigmoid\"]"},
+    {.op = "GRU", .gates = 3},
+    {.op = "GRU", .gates = 3, .attributes = ", linear_before_reset = 1"},
+    {.op = "LSTM", .gates = 4}};
+
 // Gates that are clipped where none of them comes are differentiated through Scans.
-TEST(GradientsOfRecurrence, OfAnLstmAreThoseOfItsScans) {
-  for (const char* direction : {"forward", "reverse", "bidirectional"}) {
-    for (const bool batch_first : {false, true}) {
-      RecurrentCase of{.op = "LSTM",
-                       .gates = 4,
-                       .attributes = std::string(", direction = \"") + direction + "\"",
-                       .directions = std::string(direction) == "bidirectional" ? 2 : 1,
-                       .batch_first = batch_first,
-                       .lengths = true};
-      const RecurrentModel by_kernel = recurrent_model(of);
-      of.attributes += ", clip = 1e6";
-      const Tensors found = testing::gradients(by_kernel.text, by_kernel.inputs);
-      const Tensors expected = testing::gradients(recurrent_model(of).text, by_kernel.inputs);
-      ASSERT_EQ(found.size(), expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        ASSERT_EQ(found[i].tensor.dims(), expected[i].tensor.dims());
-        for (std::int64_t k = 0; k < found[i].tensor.size(); ++k)
-          EXPECT_NEAR(found[i].tensor.data<double>()[k], expected[i].tensor.data<double>()[k], 1e-11);
+TEST(GradientsOfRecurrence, AreThoseOfScans) {
+  for (const RecurrentCase& cell : kCellsWithAWayBack) {
+    for (const std::string direction : {"forward", "reverse", "bidirectional"}) {
+      const bool has_two = direction == "bidirectional";
+      if (has_two && cell.attributes.find("activations") != std::string::npos) continue;  // for one direction
+      for (const int given : {0, 1, 2, 3}) {
+        RecurrentCase of = cell;
+        of.attributes += ", direction = \"" + direction + "\"";
+        of.directions = has_two ? 2 : 1;
+        of.batch_first = (given & 1) != 0;
+        of.lengths = (given & 2) != 0;
+        const RecurrentModel by_kernel = recurrent_model(of);
+        of.attributes += ", clip = 1e6";
+        const Tensors found = testing::gradients(by_kernel.text, by_kernel.inputs);
+        const Tensors expected = testing::gradients(recurrent_model(of).text, by_kernel.inputs);
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          ASSERT_EQ(found[i].tensor.dims(), expected[i].tensor.dims());
+          for (std::int64_t k = 0; k < found[i].tensor.size(); ++k)
+            EXPECT_NEAR(found[i].tensor.data<double>()[k], expected[i].tensor.data<double>()[k], 1e-11)
+                << of.op << of.attributes;
+        }
       }
     }
   }
 }
 
-TEST(GradientsOfRecurrence, OfAnLstmTwiceDifferentiated) {
-  for (const bool lengths : {false, true}) {
-    for (const char* direction : {"forward", "reverse"}) {
-      RecurrentCase of{.op = "LSTM", .gates = 4, .lengths = lengths};
-      of.attributes = std::string(", direction = \"") + direction + "\"";
-      RecurrentModel model = recurrent_model(of);
-      const auto end = model.text.rfind('}');
-      const std::string names = std::string("x, w, r, b, ") + (lengths ? "l, " : "") + "h, c";
-      model.text =
-          model.text.substr(0, end) +
-          " z = ReduceSum <keepdims = 0> (out) dx, dw, dr, dh, dc ="
-          " ai.onnx.preview.training.Gradient <xs = [\"x\", \"w\", \"r\", \"h\", \"c\"], y = \"z\">"
-          " (x, w, r, h, c) p = ReduceSumSquare <keepdims = 0> (dx) q = ReduceSumSquare <keepdims = 0>"
-          " (dw) o = ReduceSumSquare <keepdims = 0> (dr) m = Mul (dh, dc)"
-          " n = ReduceSum <keepdims = 0> (m) result = Sum (p, q, o, n) }";
-      model.text.replace(model.text.find("double[] out"), 12, "double[] result");
-      expect_gradients_of_differences(model.text, model.inputs);
+TEST(GradientsOfRecurrence, TwiceDifferentiated) {
+  for (const RecurrentCase& cell : kCellsWithAWayBack) {
+    for (const bool lengths : {false, true}) {
+      for (const char* direction : {"forward", "reverse"}) {
+        RecurrentCase of = cell;
+        of.lengths = lengths;
+        of.attributes += std::string(", direction = \"") + direction + "\"";
+        const bool is_lstm = of.op == "LSTM";
+        RecurrentModel model = recurrent_model(of);
+        const auto end = model.text.rfind('}');
+        model.text = model.text.substr(0, end) + " z = ReduceSum <keepdims = 0> (out) dx, dw, dr, dh" +
+                     (is_lstm ? ", dc" : "") +
+                     " = ai.onnx.preview.training.Gradient <xs = [\"x\", \"w\", \"r\", \"h\"" +
+                     (is_lstm ? ", \"c\"" : "") + "], y = \"z\"> (x, w, r, h" + (is_lstm ? ", c" : "") +
+                     ") p = ReduceSumSquare <keepdims = 0> (dx) q = ReduceSumSquare <keepdims = 0>"
+                     " (dw) o = ReduceSumSquare <keepdims = 0> (dr) m = Mul (dh, " +
+                     (is_lstm ? "dc" : "dh") +
+                     ") n = ReduceSum <keepdims = 0> (m) result = Sum (p, q, o, n) }";
+        model.text.replace(model.text.find("double[] out"), 12, "double[] result");
+        expect_gradients_of_differences(model.text, model.inputs);
+      }
     }
   }
 }
 
 TEST(GradientsOfRecurrence, WithTheVariantsOfItsGates) {
   for (const bool biases : {false, true}) {
-    expect_recurrent_gradients(
-        {.op = "GRU", .gates = 3, .attributes = ", linear_before_reset = 1", .biases = biases});
+    for (const bool lengths : {false, true}) {
+      expect_recurrent_gradients({.op = "GRU",
+                                  .gates = 3,
+                                  .attributes = ", linear_before_reset = 1",
+                                  .biases = biases,
+                                  .lengths = lengths});
+    }
     expect_recurrent_gradients(
         {.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .biases = biases});
   }

@@ -249,6 +249,50 @@ TEST(LSTMGradient, IsRightInEveryTypeOnAnyNumberOfThreads) {
   }
 }
 
+TEST(GRUGradient, IsRightInEveryTypeOnAnyNumberOfThreads) {
+  const Tensor r = random_floats({3 * 96, 96}, 2);
+  for (const std::int64_t after : {0, 1}) {
+    for (const char* direction : {"forward", "reverse"}) {
+      const Attributes attributes{{"direction", std::string(direction)}, {"linear_before_reset", after}};
+      expect_right_in_every_type({"GRUGradient",
+                                  {random_floats({9, 12, 3 * 96}, 1), random_floats({9, 12, 3 * 96}, 3),
+                                   random_floats({9, 12, 96}, 4), r, random_floats({9, 12, 96}, 5)},
+                                  attributes,
+                                  2});
+      const Tensor lengths = Tensor::of<std::int32_t>({3}, {4, 0, 2});
+      expect_right_in_every_type({"GRUGradient",
+                                  {random_floats({4, 3, 3 * 96}, 1),
+                                   random_floats({4, 3, 3 * 96}, 3),
+                                   random_floats({4, 3, 96}, 4),
+                                   r,
+                                   {},
+                                   random_floats({3, 96}, 5),
+                                   lengths},
+                                  attributes,
+                                  3});
+    }
+  }
+}
+
+TEST(RNNGradient, IsRightInEveryTypeOnAnyNumberOfThreads) {
+  // What flows back through many steps stays within a half's range.
+  Tensor r = random_floats({96, 96}, 2);
+  for (std::int64_t i = 0; i < r.size(); ++i) r.data<float>()[i] /= 16;
+  for (const char* activation : {"Tanh", "Relu", "Sigmoid"}) {
+    for (const char* direction : {"forward", "reverse"}) {
+      const Attributes attributes{{"direction", std::string(direction)},
+                                  {"activation", std::string(activation)}};
+      expect_right_in_every_type(
+          {"RNNGradient", {random_floats({9, 12, 96}, 1), r, random_floats({9, 12, 96}, 3)}, attributes});
+      const Tensor lengths = Tensor::of<std::int32_t>({3}, {4, 0, 2});
+      expect_right_in_every_type({"RNNGradient",
+                                  {random_floats({4, 3, 96}, 1), r, {}, random_floats({3, 96}, 4), lengths},
+                                  attributes,
+                                  2});
+    }
+  }
+}
+
 TEST(RegionGradients, AreRightInEveryType) {
   const Tensor x = random_floats({2, 3, 12, 13}, 1);
   const Tensor flow = random_floats({3, 3, 4, 2}, 2);

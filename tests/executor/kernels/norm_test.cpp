@@ -93,6 +93,39 @@ TEST(BatchNormalization, InTrainingUsesAndUpdatesStatistics) {
   EXPECT_NEAR(values<float>(results[2])[0], 0.75 * 4 + 0.25 * first.variance, 1e-4);
 }
 
+// Channels of one element are gone through row by row.
+TEST(BatchNormalization, OfRowsAgreesWithItsDefinition) {
+  const std::vector<double> x = wave(33 * 70);
+  for (const char* training : {"0", "1"}) {
+    const auto normalized = [&](const ir::Dims& dims) {
+      return run_text(std::string("agraph (float[") + (dims.size() == 2 ? "N,C" : "N,C,L") +
+                          "] x, float[C] s, float[C] b, float[C] m, float[C] v) => (float[] y" +
+                          (*training == '1' ? ", float[] rm, float[] rv" : "") + ") { y" +
+                          (*training == '1' ? ", rm, rv" : "") +
+                          " = BatchNormalization <training_mode = " + training + "> (x, s, b, m, v) }",
+                      {tensor<float>(dims, std::vector<float>(x.begin(), x.end())),
+                       tensor<float>({70}, std::vector<float>(x.begin(), x.begin() + 70)),
+                       tensor<float>({70}, std::vector<float>(x.begin() + 70, x.begin() + 140)),
+                       tensor<float>({70}, std::vector<float>(70, 0.25F)),
+                       tensor<float>({70}, std::vector<float>(70, 2.0F))});
+    };
+    const auto rows = normalized({33, 70});
+    std::vector<double> expected(x.size());
+    for (std::size_t c = 0; c < 70; ++c) {
+      double mean = *training == '1' ? 0 : 0.25;
+      double variance = *training == '1' ? 0 : 2;
+      if (*training == '1') {
+        for (std::size_t n = 0; n < 33; ++n) mean += x[n * 70 + c] / 33;
+        for (std::size_t n = 0; n < 33; ++n) variance += (x[n * 70 + c] - mean) * (x[n * 70 + c] - mean) / 33;
+      }
+      for (std::size_t n = 0; n < 33; ++n)
+        expected[n * 70 + c] = (x[n * 70 + c] - mean) / std::sqrt(variance + 1e-5) * x[c] + x[70 + c];
+    }
+    expect_near<float>(rows[0], expected, 1e-4);
+    EXPECT_EQ(values<float>(normalized({33, 70, 1})[0]), values<float>(rows[0]));
+  }
+}
+
 TEST(BatchNormalization, HasRunningStatisticsOnlyInTraining) {
   EXPECT_THROW(run_text("agraph (float[1,1] x, float[1] s) => (float[] y, float[] m) {"
                         " y, m = BatchNormalization(x, s, s, s, s) }",

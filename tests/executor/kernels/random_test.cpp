@@ -104,6 +104,21 @@ TEST(Philox, GivesTheNumbersOfItsAuthors) {
               ElementsAre(0xd16cfe09U, 0x94fdccebU, 0x5001e420U, 0x24126ea1U));
 }
 
+TEST(ElementNumbers, AreTheSameOneByOneAndSeveralAtATime) {
+  for (const std::int64_t first : std::vector<std::int64_t>{0, 1, 6, 4294967290}) {
+    for (const std::int64_t count : {1, 2, 31, 32, 33, 64, 101}) {
+      ElementNumbers one_by_one(7, 3, first);
+      std::vector<double> expected(count + 1);
+      for (double& number : expected) number = one_by_one.uniform();
+      ElementNumbers several(7, 3, first);
+      std::vector<double> found(count);
+      several.uniform(found.data(), count);
+      found.push_back(several.uniform());
+      EXPECT_EQ(found, expected) << first << ", " << count;
+    }
+  }
+}
+
 const char* const kDrop = "g (float[4,6] x, float r, bool t) => (float[4,6] y) { y = Dropout(x, r, t) }";
 
 // What a Dropout of the graph that `edit` has changed keeps of ones, at a moment.

@@ -101,6 +101,7 @@ TEST_P(OwnFunction, IsWithinAFewUnitsInTheLastPlace) {
 
 INSTANTIATE_TEST_SUITE_P(, OwnFunction,
                          ::testing::Values(Function{"Exp", std::exp, 1.1}, Function{"Log", std::log, 1},
+                                           Function{"Sin", std::sin, 0.51}, Function{"Cos", std::cos, 0.51},
                                            Function{"Tanh", std::tanh, 1.5}, Function{"Erf", std::erf, 1.1},
                                            Function{"Sigmoid", sigmoid, 3}, Function{"Softplus", softplus, 3},
                                            Function{"Mish", mish, 5}, Function{"Elu", elu, 2}),
@@ -120,8 +121,26 @@ TEST(OwnFunctions, TreatTheEdgesAsTheLibraryDoes) {
   }
 }
 
+// Near zero there are vectors, far from it the C library: both in one tensor, and angles between.
+TEST(OwnFunctions, KnowAnglesOfEverySize) {
+  std::vector<float> x{0.0F, -0.0F, 1048576.0F, -1048576.0F, 1048577.0F, 3e38F, -1e10F, 102943.7F, 355.0F};
+  for (float angle = 0.01F; angle < 1e6F; angle *= 1.003F) x.push_back(angle);
+  const std::vector<std::pair<const char*, double (*)(double)>> functions{{"Sin", std::sin},
+                                                                          {"Cos", std::cos}};
+  for (const auto& [name, exact] : functions) {
+    const auto y = run_one<float>(name, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(run_one<float>(name, {x[i]})[0], y[i]) << name << " of " << x[i];
+      EXPECT_NEAR(y[i], exact(x[i]), 1e-7) << name << " of " << x[i];
+      EXPECT_EQ(std::signbit(y[i]), std::signbit(exact(x[i]))) << name << " of " << x[i];
+    }
+    EXPECT_TRUE(std::isnan(run_one<float>(name, {kInfinity})[0]));
+    EXPECT_TRUE(std::isnan(run_one<float>(name, {kNan})[0]));
+  }
+}
+
 TEST(Unary, GivesTheSameNumberAtEveryPlaceAndWithEveryCount) {
-  for (const char* name : {"Exp", "Tanh", "Sigmoid", "Erf", "Gelu", "Mish", "Softplus"}) {
+  for (const char* name : {"Sin", "Cos", "Exp", "Tanh", "Sigmoid", "Erf", "Gelu", "Mish", "Softplus"}) {
     const float alone = run_one<float>(name, {0.7315F})[0];
     for (const float y : run_one<float>(name, std::vector<float>(200037, 0.7315F)))
       ASSERT_EQ(y, alone) << name;

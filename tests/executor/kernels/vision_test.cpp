@@ -159,11 +159,11 @@ TEST(ImageDecoder, SurvivesFilesThatEndEarly) {
                                   bmp(1, 2, 24, 0, "0102030004050600", 0), from_text("P6 1 1 255\nabc")};
   for (const Pixels& file : files) {
     for (std::size_t length = 0; length < file.size(); ++length) {
-      const Image image = decode_image(Bytes(file).first(length)).value_or(Image());
+      const Image image = decode_image(FileBytes(file).first(length)).value_or(Image());
       EXPECT_EQ(std::ssize(image.pixels), image.height * image.width * 3);
     }
   }
-  EXPECT_FALSE(decode_image(Bytes(files[0]).first(files[0].size() / 2)));
+  EXPECT_FALSE(decode_image(FileBytes(files[0]).first(files[0].size() / 2)));
 }
 
 TEST(ImageDecoder, RefusesAnUnknownPixelFormat) {

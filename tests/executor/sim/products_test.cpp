@@ -11,10 +11,12 @@ namespace {
 // "count x rows x inner x columns", with "* times" where there are several one after the other.
 std::string lines_of(const ir::Graph& graph) {
   std::string lines;
-  for (const RepeatedProduct& one : products_of(ir::TypedOp(graph, graph.ops[0]))) {
-    const Product& p = one.product;
-    lines += fmt::format("{} x {} x {} x {}{}\n", p.count, p.rows, p.inner, p.columns,
-                         one.times == 1 ? "" : fmt::format(" * {}", one.times));
+  for (const ir::Op& op : graph.ops) {
+    for (const RepeatedProduct& one : products_of(ir::TypedOp(graph, op))) {
+      const Product& p = one.product;
+      lines += fmt::format("{} x {} x {} x {}{}\n", p.count, p.rows, p.inner, p.columns,
+                           one.times == 1 ? "" : fmt::format(" * {}", one.times));
+    }
   }
   return lines;
 }
@@ -48,15 +50,18 @@ TEST(Products, OfAnLstmFollowEachOther) {
 }
 
 // The gates' gradients of a step give those of the state before it.
-TEST(Products, OfTheGradientOfAnLstmGoBackStepByStep) {
+TEST(Products, OfTheGradientsOfRecurrencesGoBackStepByStep) {
   ir::Graph graph;
   ir::Builder builder(graph);
   const auto input = [&](const char* name, ir::Dims dims) {
     return builder.input(name, ir::Type::tensor(ir::DataType::Float, std::move(dims)));
   };
-  builder.ops("podium", "LSTMGradient",
-              {input("gates", {5, 2, 16}), input("r", {16, 4}), input("y", {5, 2, 4})}, 1);
-  EXPECT_EQ(lines_of(graph), "1 x 2 x 16 x 4 * 5\n");
+  const ir::ValueId y = input("y", {5, 2, 4});
+  builder.ops("podium", "LSTMGradient", {input("gates", {5, 2, 16}), input("r", {16, 4}), y}, 1);
+  const ir::ValueId gates = input("gru_gates", {5, 2, 12});
+  builder.ops("podium", "GRUGradient", {gates, gates, y, input("gru_r", {12, 4}), y}, 2);
+  builder.ops("podium", "RNNGradient", {y, input("rnn_r", {4, 4}), y}, 1);
+  EXPECT_EQ(lines_of(graph), "1 x 2 x 16 x 4 * 5\n1 x 2 x 12 x 4 * 5\n1 x 2 x 4 x 4 * 5\n");
 }
 
 TEST(Products, OfAttentionAreScoresAndValues) {

@@ -20,6 +20,18 @@ TEST(GiveWhatGradientsRead, GivesAnLstmTheStatesOfAllSteps) {
   EXPECT_EQ(graph.ops[0].outputs[0], given);
 }
 
+TEST(GiveWhatGradientsRead, GivesOtherCellsTheStatesOfAllSteps) {
+  Graph graph = testing::graph_of(
+      "g (float[5, 2, 3] x, float[1, 12, 3] w, float[1, 12, 4] r, float[1, 4, 3] v, float[1, 4, 4] s) => "
+      "(h, k) { y, h = GRU <hidden_size = 4> (x, w, r) z, k = RNN <hidden_size = 4> (x, v, s) }");
+  for (Op& op : graph.ops) op.outputs[0] = kNoValue;
+  give_what_gradients_read(graph);
+  for (const Op& op : graph.ops) {
+    ASSERT_TRUE(op.outputs[0].valid());
+    EXPECT_EQ(graph[op.outputs[0]].type, Type::tensor(DataType::Float, {5, 1, 2, 4}));
+  }
+}
+
 TEST(GiveWhatGradientsRead, GivesADropoutItsMask) {
   Graph graph = testing::graph_of("g (float[4, 3] x) => (y) { y = Dropout (x) }");
   give_what_gradients_read(graph);
