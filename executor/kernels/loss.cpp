@@ -21,6 +21,7 @@
 #include "executor/kernels/softmax.h"
 #include "executor/kernels/tools/convert.h"
 #include "executor/kernels/tools/dispatch.h"
+#include "executor/kernels/tools/parallel.h"
 #include "executor/kernels/tools/strides.h"
 #include "executor/kernels/tools/widened.h"
 
@@ -48,9 +49,18 @@ Loss read_loss(const PrepareContext& context) {
   return loss;
 }
 
+// Log-probabilities of all classes of each target, [N, C, ...], or of the target itself alone, [N].
+enum class Known { AllClasses, OwnClass };
+
+template <class T>
+struct LogProbabilities {
+  const T* of = nullptr;
+  Known known = Known::AllClasses;
+};
+
 template <class T, class Index>
 struct LossData {
-  const T* log_probabilities = nullptr;
+  LogProbabilities<T> log_probabilities;
   const Index* target = nullptr;
   const T* weight = nullptr;  // nullptr: 1 for every class
   T* loss = nullptr;
@@ -71,7 +81,9 @@ std::pair<double, double> add_losses(const Loss& op, const LossData<T, Index>& d
           throw Error("target {} is none of {} classes", target, op.classes);
         }
         const T weight = data.weight == nullptr ? T{1} : data.weight[target];
-        loss = -data.log_probabilities[(n * op.classes + target) * op.places + place] * weight;
+        const bool has_all = data.log_probabilities.known == Known::AllClasses;
+        loss =
+            -data.log_probabilities.of[has_all ? (n * op.classes + target) * op.places + place : at] * weight;
         sum += static_cast<double>(loss);
         weights += static_cast<double>(weight);
       }
@@ -82,7 +94,7 @@ std::pair<double, double> add_losses(const Loss& op, const LossData<T, Index>& d
 }
 
 template <class T, class Index>
-void find_loss(const Loss& op, const T* log_probabilities, const RunContext& run) {
+void find_loss(const Loss& op, LogProbabilities<T> log_probabilities, const RunContext& run) {
   const LossData<T, Index> data{log_probabilities, run.input(1).data<Index>(),
                                 run.has_input(2) ? run.input(2).data<T>() : nullptr, run.output(0).data<T>()};
   const auto [sum, weights] = add_losses(op, data);
@@ -93,7 +105,7 @@ void find_loss(const Loss& op, const T* log_probabilities, const RunContext& run
 }
 
 template <class T>
-void find_loss(const Loss& op, const T* log_probabilities, const RunContext& run) {
+void find_loss(const Loss& op, LogProbabilities<T> log_probabilities, const RunContext& run) {
   if (run.input(1).type() == DataType::Int32) return find_loss<T, std::int32_t>(op, log_probabilities, run);
   find_loss<T, std::int64_t>(op, log_probabilities, run);
 }
@@ -102,12 +114,47 @@ PreparedKernel prepare_likelihood(PrepareContext& context) {
   const Loss op = read_loss(context);
   return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
-    return [op](const RunContext& run) { find_loss<T>(op, run.input(0).data<T>(), run); };
+    return [op](const RunContext& run) { find_loss<T>(op, {run.input(0).data<T>()}, run); };
+  });
+}
+
+// A target that is no class gets none: it is ignored, or refused later.
+template <class T, class Index>
+void find_own_classes(const Loss& op, const RunContext& run, T* found) {
+  constexpr std::int64_t kCost = 8;
+  const T* scores = run.input(0).data<T>();
+  const Index* targets = run.input(1).data<Index>();
+  parallel_ranges(op.batch, op.classes * kCost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      const std::int64_t target = targets[n];
+      if (target >= 0 && target < op.classes)
+        found[n] = log_softmax_element(scores + n * op.classes, op.classes, target);
+    }
+  });
+}
+
+// Rows of scores of which nobody asks for the probabilities.
+PreparedKernel prepare_cross_entropy_of_rows(PrepareContext& context, const Loss& op) {
+  return dispatch<float, double>(context.element(0), [&](auto tag) -> PreparedKernel {
+    using T = decltype(tag);
+    context.need_scratch(op.batch * sizeof(T));
+    return [op](const RunContext& run) {
+      T* own = run.scratch<T>();
+      if (run.input(1).type() == DataType::Int32) {
+        find_own_classes<T, std::int32_t>(op, run, own);
+      } else {
+        find_own_classes<T, std::int64_t>(op, run, own);
+      }
+      find_loss<T>(op, {own, Known::OwnClass}, run);
+    };
   });
 }
 
 PreparedKernel prepare_cross_entropy(PrepareContext& context) {
+  constexpr std::int64_t kManyClasses = 16;  // rows of fewer are turned
   const Loss op = read_loss(context);
+  if (!context.has_output(1) && op.places == 1 && op.classes >= kManyClasses)
+    return prepare_cross_entropy_of_rows(context, op);
   if (!context.has_output(1)) {
     const std::int64_t count = context.input(0).element_count();
     context.need_scratch(count * ir::storage_bytes(context.element(0)));
@@ -118,7 +165,7 @@ PreparedKernel prepare_cross_entropy(PrepareContext& context) {
       T* log_probabilities = run.has_output(1) ? run.output(1).data<T>() : run.scratch<T>();
       softmax_along(SoftmaxKind::Log, run.input(0).data<T>(), log_probabilities, op.batch, op.classes,
                     op.places);
-      find_loss<T>(op, log_probabilities, run);
+      find_loss<T>(op, {log_probabilities}, run);
     };
   });
 }

@@ -206,15 +206,20 @@ void reduce_all(const ReducePlan& plan, const typename Op::Read* x, typename Op:
   const auto kept = std::ssize(plan.kept);
   const bool is_large = kept * plan.run * std::ssize(plan.reduced) > 32768;
   if (plan.run_is_reduced) {
-#pragma omp parallel for if (is_large && kept > 1) schedule(static)
-    for (std::int64_t i = 0; i < kept; ++i) {
+    const auto reduce_one = [&](std::int64_t i) {
       const Read* from = x + plan.kept[i];
       const Read shift = shifted ? y[i] : Read{0};
       typename Op::Total total = Op::kFirst;
       for (std::int64_t start : plan.reduced)
         total = Op::put(total, reduce_run<Op>(from + start, plan.run, shift));
       y[i] = finish(total, shift);
+    };
+    if (!is_large || kept == 1) {  // without a team of one, within which a run's own would be started anew
+      for (std::int64_t i = 0; i < kept; ++i) reduce_one(i);
+      return;
     }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t i = 0; i < kept; ++i) reduce_one(i);
     return;
   }
   const std::int64_t tiles = (plan.run + kReduceTile - 1) / kReduceTile;

@@ -80,14 +80,26 @@ void plain_row(const T* x, T* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) y[i] *= scale;
 }
 
+// log of the sum of e^(x - most).
 template <class T>
-void log_row(const T* x, T* y, std::int64_t count) {
-  const T most = largest(x, count);
+T log_of_sum(const T* x, std::int64_t count, T most) {
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < count; ++i) sum += fast_exp_down(x[i] - most);
-  const T log_sum = fast_log(sum);
+  return fast_log(sum);
+}
+
+template <class T>
+void log_row(const T* x, T* y, std::int64_t count) {
+  const T most = largest(x, count);
+  const T log_sum = log_of_sum(x, count, most);
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] - most - log_sum;
+}
+
+template <class T>
+T log_element(const T* x, std::int64_t count, std::int64_t i) {
+  const T most = largest(x, count);
+  return x[i] - most - log_of_sum(x, count, most);
 }
 
 constexpr std::int64_t kSoftmaxLanes = 128;
@@ -193,6 +205,12 @@ float exponentials_of_row(const float* x, float* y, std::int64_t count, float la
 }
 void log_softmax_row(const float* x, float* y, std::int64_t count) { log_row(x, y, count); }
 void log_softmax_row(const double* x, double* y, std::int64_t count) { log_row(x, y, count); }
+float log_softmax_element(const float* x, std::int64_t count, std::int64_t i) {
+  return log_element(x, count, i);
+}
+double log_softmax_element(const double* x, std::int64_t count, std::int64_t i) {
+  return log_element(x, count, i);
+}
 
 template <class T>
 void softmax_along(SoftmaxKind kind, const T* x, T* y, std::int64_t outer, std::int64_t count,

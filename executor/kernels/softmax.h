@@ -15,6 +15,9 @@ float exponentials_of_row(const float* x, float* y, std::int64_t count, float la
 /// y[i] = log of the softmax of x.
 void log_softmax_row(const float* x, float* y, std::int64_t count);
 void log_softmax_row(const double* x, double* y, std::int64_t count);
+/// One element of it.
+float log_softmax_element(const float* x, std::int64_t count, std::int64_t i);
+double log_softmax_element(const double* x, std::int64_t count, std::int64_t i);
 
 /// Softmax along the middle axis of [outer, count, inner].
 enum class SoftmaxKind { Plain, Log };

@@ -10,6 +10,7 @@
 #include "executor/numeric/fuse_gelu.h"
 #include "executor/numeric/fuse_group_norm.h"
 #include "executor/numeric/fuse_layer_norm.h"
+#include "executor/numeric/fuse_loss_gradient.h"
 #include "executor/numeric/fuse_matmul.h"
 #include "executor/numeric/fuse_norm_gradient.h"
 #include "executor/numeric/fuse_post_ops.h"
@@ -23,6 +24,7 @@ void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   fold_pad(graph);
   fold_batch_norm(graph);
   fuse_norm_gradient(graph);
+  fuse_loss_gradient(graph);
   fuse_gelu(graph);
   fuse_layer_norm(graph);
   fuse_group_norm(graph);

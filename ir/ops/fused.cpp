@@ -280,6 +280,14 @@ OpSpec norm_gradient_row(std::string_view name, std::vector<AttributeSpec> attri
   return made;
 }
 
+// Of rows of scores, with the label of each and what flows into its loss.
+OpSpec cross_entropy_gradient_row() {
+  OpSpec made = in_place(kFirstInput, row("CrossEntropyGradient", {{"X"}, {"labels", 'L'}, {"flow"}}, {},
+                                          same_as_input, work_per_element<8>));
+  made.types = {{'T', {DataType::Float}}, {'L', {DataType::Int64}}};
+  return made;
+}
+
 // X is cut into so many stretches of whole channels, each of which was normalised by itself. Without a scale,
 // and so without sums, they may be any rows of X.
 OpSpec group_norm_gradient_row() {
@@ -336,6 +344,7 @@ std::span<const OpSpec> fused_ops() {
     rows.push_back(norm_gradient_row("LayerNormalizationGradient", {must_have("axis", AttributeKind::Int)},
                                      infer_layer_norm_gradient));
     rows.push_back(group_norm_gradient_row());
+    rows.push_back(cross_entropy_gradient_row());
     return family({.category = Category::Plain, .no_samples = kNoSlices}, std::move(rows));
   }();
   return kRows;

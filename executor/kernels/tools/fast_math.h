@@ -212,7 +212,7 @@ inline float sine_of_quarters_more(float x, std::int64_t quarters) {
   const double r = fused(-whole, kQuarterLow, fused(-whole, kQuarterHigh, wide));
   const std::int64_t at = std::bit_cast<std::int64_t>(shifted) + quarters;
   const double z = r * r;
-  const double sine = fused(z * polynomial(z, kSine), r, r);
+  const double sine = r * fused(z, polynomial(z, kSine), 1.0);  // which keeps the sign of a zero
   const double cosine = polynomial(z, kCosine);
   const double found = (at & 1) == 0 ? sine : cosine;
   const std::int64_t sign = (at & 2) << 62;
