@@ -1,8 +1,9 @@
 // Rows say when an op hands on its first input (an Identity always, a Pad of zeros, a Slice of everything),
 // and the numbers that are neutral in sums and products. Then pairs: a reshape back to the shape before, a
 // Transpose after a Transpose, a Reshape after any reshape, an elementwise op after an Expand to its own
-// shape, a ScatterElements whose indices an Expand made alike along its rows, which scatters rows. An op that
-// other code treats as moving a value between places is passed only where both are in the same place.
+// shape, a ScatterElements whose indices an Expand made alike along its rows, which scatters rows. A square
+// becomes a product. An op that other code treats as moving a value between places is passed only where both
+// are in the same place.
 #include "ir/passes/simplify_rules.h"
 
 #include <algorithm>
@@ -167,6 +168,17 @@ bool shorten_scatter(const SimplifyView& view, Op& op) {
   return true;
 }
 
+// A square is a product, to the bit, which engines and devices compute in the same pass as what is beside it.
+bool shorten_square(const SimplifyView& view, Op& op) {
+  const Tensor* exponent = constant_input(view, op, 1);
+  if (exponent == nullptr || exponent->size() != 1 || !keeps_shape(view, op, 0)) return false;
+  const std::vector<std::byte> two = bytes_of(exponent->type(), 2);
+  if (two.empty() || std::memcmp(exponent->raw(), two.data(), two.size()) != 0) return false;
+  op.spec = find_op("", "Mul");
+  op.inputs[1] = op.inputs[0];
+  return true;
+}
+
 }  // namespace
 
 bool in_same_place(const Op& a, const Op& b) {
@@ -195,6 +207,7 @@ bool shorten(const SimplifyView& view, Op& op) {
   if (op.is("Transpose")) return shorten_transpose(view, op);
   if (op.is("Reshape")) return shorten_reshape(view, op);
   if (op.is("ScatterElements")) return shorten_scatter(view, op);
+  if (op.is("Pow")) return shorten_square(view, op);
   return op.spec->elementwise && op.inputs.size() > 1 && shorten_stretched(view, op);
 }
 

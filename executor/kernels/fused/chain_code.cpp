@@ -33,14 +33,17 @@ constexpr int kLanes = kHasAvx512 ? 16 : 8;
 constexpr int kVectorRegisters = kHasAvx512 ? 32 : 16;
 constexpr int kLastRegister = kVectorRegisters - 1;
 constexpr int kPointerBytes = sizeof(void*);
+constexpr std::uint8_t kSignBit = 31;
 
 enum class Lanes : std::uint8_t { All, Masked, One };
 
 bool is_half(const Graph& body, ValueId id) { return body[id].type.element == DataType::Float16; }
+bool is_bool(const Graph& body, ValueId id) { return body[id].type.element == DataType::Bool; }
 
-// The highest registers, which belong to no value. Halves want one to be stored.
+// The highest registers, which belong to no value. Halves and bools want one to be stored.
 int spare_registers(const Graph& body) {
-  int spare = std::ranges::any_of(body.outputs, [&](ValueId id) { return is_half(body, id); }) ? 1 : 0;
+  const auto wants_one = [&](ValueId id) { return is_half(body, id) || is_bool(body, id); };
+  int spare = std::ranges::any_of(body.outputs, wants_one) ? 1 : 0;
   for (const Op& op : body.ops) spare = std::max(spare, VectorOps::spare_of(ir::TypedOp(body, op)));
   return spare;
 }
@@ -163,7 +166,7 @@ class Emitter {
       code_.mov(is_in_pieces(i) ? pointers_[i] : code_.rax, at);
       if (is_in_pieces(i) || !registers_.has(body_.inputs[i])) continue;
       const Xmm one(registers_[body_.inputs[i]]);
-      load_one(one, code_.rax, is_half(body_, body_.inputs[i]));
+      load_one(one, code_.rax, body_.inputs[i]);
       code_.vbroadcastss(Xmm(kVector, one.getIdx()), one);
     }
   }
@@ -219,16 +222,43 @@ class Emitter {
     const std::size_t i = std::ranges::find(body_.inputs, id) - body_.inputs.begin();
     if (i == body_.inputs.size() || !in_pieces_[id]) return;
     const Xmm x = of(id, lanes);
-    if (lanes == Lanes::One) return load_one(x, place(i, id), is_half(body_, id));
+    if (lanes == Lanes::One) return load_one(x, place(i, id), id);
     const auto from = code_.ptr[place(i, id)];
     const Xmm to = lanes == Lanes::Masked ? x | mask() | code_.T_z : x;
+    if (is_bool(body_, id)) {
+      code_.vpmovzxbd(to, from);
+      return make_masks(x);
+    }
     is_half(body_, id) ? code_.vcvtph2ps(to, from) : code_.vmovups(to, from);
   }
 
-  void load_one(const Xmm& x, const Xbyak::RegExp& from, bool half) {
-    if (!half) return code_.vmovss(x, code_.ptr[from]);
+  void load_one(const Xmm& x, const Xbyak::RegExp& from, ValueId id) {
+    if (is_bool(body_, id)) {
+      code_.vpinsrb(x, x, code_.ptr[from], 0);
+      return make_masks(x);
+    }
+    if (!is_half(body_, id)) return code_.vmovss(x, code_.ptr[from]);
     code_.vpinsrw(x, x, code_.ptr[from], 0);
     code_.vcvtph2ps(x, x);
+  }
+
+  // Of each place's lowest bit.
+  void make_masks(const Xmm& x) {
+    code_.vpslld(x, x, kSignBit);
+    code_.vpsrad(x, x, kSignBit);
+  }
+
+  // As bytes of 0 and 1; changes the register.
+  void store_bools(const Xmm& y, const Xbyak::Address& to, Lanes lanes) {
+    code_.vpsrld(y, y, kSignBit);
+    if (lanes == Lanes::One) return code_.vpextrb(to, y, 0);
+    if constexpr (kHasAvx512) return code_.vpmovdb(to, y);
+    const Xmm low(y.getIdx());
+    const Xmm high(kLastRegister);
+    code_.vextracti128(high, Xbyak::Ymm(y.getIdx()), 1);
+    code_.vpackssdw(low, low, high);
+    code_.vpacksswb(low, low, low);
+    code_.vmovq(to, low);
   }
 
   void store(std::size_t i, Lanes lanes) {
@@ -236,6 +266,7 @@ class Emitter {
     const Xmm y = of(id, lanes);
     auto to = code_.ptr[place(body_.inputs.size() + i, id)];
     if (lanes == Lanes::Masked) to = to | mask();
+    if (is_bool(body_, id)) return store_bools(y, to, lanes);
     if (lanes != Lanes::One) {
       return is_half(body_, id) ? code_.vcvtps2ph(to, y, kToNearestEven) : code_.vmovups(to, y);
     }
@@ -247,7 +278,7 @@ class Emitter {
 
   // Of the elements at hand.
   Xbyak::RegExp place(std::size_t operand, ValueId id) const {
-    return pointers_[operand] + code_.rax * (is_half(body_, id) ? sizeof(ir::Float16) : sizeof(float));
+    return pointers_[operand] + code_.rax * ir::storage_bytes(body_[id].type.element);
   }
 
   Xmm of(ValueId id, Lanes lanes) const {

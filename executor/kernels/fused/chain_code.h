@@ -1,6 +1,7 @@
-// Machine code for chains of arithmetic and simple activations on floats and halves, such as an optimizer's
-// equations or what stands between convolutions of halves: a vector of each operand is loaded once, all
-// between the ops stays in registers, and a vector of each result is stored once.
+// Machine code for chains of arithmetic, comparisons and simple activations on floats and halves, such as an
+// optimizer's equations, gradients of activations, or what stands between convolutions of halves: a vector of
+// each operand is loaded once, all between the ops stays in registers, and a vector of each result is stored
+// once.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// Each op is a few instructions on registers. Functions with e^x follow fast_math.h step by step: x is split
-// into n ln(2) + r, a polynomial gives e^r, and n goes into the exponent. vmaxps and vminps give their second
-// operand where one is no number, so that the constant is the first.
+// Each op is a few instructions on registers. A bool is a mask, all bits of its place. Functions with e^x
+// follow fast_math.h step by step: x is split into n ln(2) + r, a polynomial gives e^r, and n goes into the
+// exponent. vmaxps and vminps give their second operand where one is no number, so that the constant is the
+// first.
 #include "executor/kernels/fused/vector_ops.h"
 
 #ifdef PODIUM_HAS_VECTOR_OPS
@@ -21,6 +22,13 @@ using Xbyak::Xmm;
 
 constexpr std::size_t kConstantBytes = 64;
 constexpr std::uint8_t kMantissaBits = 23;
+// How vcmpps compares; of what is no number, nothing holds.
+constexpr std::uint8_t kEqual = 0;
+constexpr std::uint8_t kLess = 1;
+constexpr std::uint8_t kLessOrEqual = 2;
+// Bits as a number, for the table of constants.
+constexpr float kAllBits = std::bit_cast<float>(~std::uint32_t{0});
+constexpr float kAllButSign = std::bit_cast<float>(~std::uint32_t{0} >> 1);
 
 // The register that has half as many bytes.
 Xmm narrow(const Xmm& wide) {
@@ -28,6 +36,14 @@ Xmm narrow(const Xmm& wide) {
 }
 
 }  // namespace
+
+// The types of an op's operands and of its result.
+enum class VectorOps::Signature : std::uint8_t {
+  Floats,    // floats of floats
+  Compares,  // bools of floats
+  Chooses,   // floats of a bool and floats
+  Bools,     // bools of bools
+};
 
 // An op: how it is written, the registers that it changes beside that of its result, and instructions and
 // constants, at most.
@@ -37,14 +53,51 @@ struct VectorOps::Row {
   int spare = 0;
   std::size_t instructions = 1;
   std::size_t constants = 0;
+  Signature signature = Signature::Floats;
+  std::size_t most_operands = kMostSummands;
 };
 
 const VectorOps::Row* VectorOps::row_of(const TypedOp& op) {
+  using enum Signature;
   static constexpr std::array kRows{
       Row{"Add", [](VectorOps& to, const OnRegisters& on) { to.code_.vaddps(on.y, on.a(), on.b()); }},
       Row{"Sub", [](VectorOps& to, const OnRegisters& on) { to.code_.vsubps(on.y, on.a(), on.b()); }},
       Row{"Mul", [](VectorOps& to, const OnRegisters& on) { to.code_.vmulps(on.y, on.a(), on.b()); }},
       Row{"Div", [](VectorOps& to, const OnRegisters& on) { to.code_.vdivps(on.y, on.a(), on.b()); }},
+      Row{"Sum", [](VectorOps& to, const OnRegisters& on) { to.sum(on); }, 1, kMostSummands},
+      Row{"Max", [](VectorOps& to, const OnRegisters& on) { to.extreme(on, Extreme::Largest); }, 2, 4, 0,
+          Floats, 2},
+      Row{"Min", [](VectorOps& to, const OnRegisters& on) { to.extreme(on, Extreme::Smallest); }, 2, 4, 0,
+          Floats, 2},
+      Row{"Less", [](VectorOps& to, const OnRegisters& on) { to.compare(on.y, on.a(), on.b(), kLess); }, 0, 2,
+          0, Compares},
+      Row{"LessOrEqual",
+          [](VectorOps& to, const OnRegisters& on) { to.compare(on.y, on.a(), on.b(), kLessOrEqual); }, 0, 2,
+          0, Compares},
+      Row{"Greater", [](VectorOps& to, const OnRegisters& on) { to.compare(on.y, on.b(), on.a(), kLess); }, 0,
+          2, 0, Compares},
+      Row{"GreaterOrEqual",
+          [](VectorOps& to, const OnRegisters& on) { to.compare(on.y, on.b(), on.a(), kLessOrEqual); }, 0, 2,
+          0, Compares},
+      Row{"Equal", [](VectorOps& to, const OnRegisters& on) { to.compare(on.y, on.a(), on.b(), kEqual); }, 0,
+          2, 0, Compares},
+      Row{"Where", [](VectorOps& to, const OnRegisters& on) { to.where(on); }, 0, 2, 0, Chooses},
+      Row{"And", [](VectorOps& to, const OnRegisters& on) { to.code_.vandps(on.y, on.a(), on.b()); }, 0, 1, 0,
+          Bools},
+      Row{"Or", [](VectorOps& to, const OnRegisters& on) { to.code_.vorps(on.y, on.a(), on.b()); }, 0, 1, 0,
+          Bools},
+      Row{"Not",
+          [](VectorOps& to, const OnRegisters& on) { to.code_.vxorps(on.y, on.a(), to.constant(kAllBits)); },
+          0, 1, 1, Bools},
+      Row{"Neg",
+          [](VectorOps& to, const OnRegisters& on) { to.code_.vxorps(on.y, on.a(), to.constant(-0.0F)); }, 0,
+          1, 1},
+      Row{"Abs",
+          [](VectorOps& to, const OnRegisters& on) {
+            to.code_.vandps(on.y, on.a(), to.constant(kAllButSign));
+          },
+          0, 1, 1},
+      Row{"Exp", [](VectorOps& to, const OnRegisters& on) { to.exp(on); }, 3, 28, 13},
       Row{"Sqrt", [](VectorOps& to, const OnRegisters& on) { to.code_.vsqrtps(on.y, on.a()); }},
       Row{"Cast", [](VectorOps& to, const OnRegisters& on) { to.code_.vmovaps(on.y, on.a()); }},
       Row{"Clip", [](VectorOps& to, const OnRegisters& on) { to.clip(on); }, 0, 2},
@@ -86,13 +139,18 @@ const VectorOps::Row* VectorOps::row_of(const TypedOp& op) {
 }
 
 bool VectorOps::has(const TypedOp& op) {
-  const auto is_known = [](const ir::Type& type) {
-    return type.element == DataType::Float || type.element == DataType::Float16;
+  const Row* row = row_of(op);
+  if (row == nullptr || op.op.inputs.size() > row->most_operands) return false;
+  const auto fits = [](const ir::Type& type, bool is_bool) {
+    return is_bool ? type.element == DataType::Bool
+                   : type.element == DataType::Float || type.element == DataType::Float16;
   };
-  const auto is_given = [&](std::size_t i) { return op.op.inputs[i].valid(); };
-  if (row_of(op) == nullptr || !is_known(op.output_types.at(0))) return false;
+  const Signature signature = row->signature;
+  const bool makes_bools = signature == Signature::Compares || signature == Signature::Bools;
+  if (!fits(op.output_types.at(0), makes_bools)) return false;
   for (std::size_t i = 0; i < op.op.inputs.size(); ++i) {
-    if (is_given(i) && !is_known(op.input(i))) return false;
+    const bool reads_bools = signature == Signature::Bools || (signature == Signature::Chooses && i == 0);
+    if (op.op.inputs[i].valid() && !fits(op.input(i), reads_bools)) return false;
   }
   return true;
 }
@@ -154,12 +212,7 @@ void VectorOps::split_exp(const Xmm& r, const Xmm& n, const Xmm& mantissa, const
 }
 
 // Without masks a power of two is made of its bits, and in two steps, so that subnormal results are reached.
-void VectorOps::sigmoid(const Xmm& y, const Xmm& x, float scale) {
-  const Xmm r = spare(y, 0);
-  const Xmm p = spare(y, 1);
-  const Xmm n = spare(y, 2);
-  const Xmm power = spare(y, 3);
-  code_.vmulps(r, x, constant(-scale));
+void VectorOps::exp(const Xmm& power, const Xmm& r, const Xmm& n, const Xmm& p) {
   raise(r, r, -105.0F, p);
   lower(r, r, 89.5F, p);
   split_exp(r, n, power, p);
@@ -176,6 +229,20 @@ void VectorOps::sigmoid(const Xmm& y, const Xmm& x, float scale) {
       code_.vmulps(power, power, part);
     }
   }
+}
+
+void VectorOps::exp(const OnRegisters& on) {
+  const Xmm r = spare(on.y, 0);
+  code_.vmovaps(r, on.a());
+  exp(on.y, r, spare(on.y, 1), spare(on.y, 2));
+}
+
+void VectorOps::sigmoid(const Xmm& y, const Xmm& x, float scale) {
+  const Xmm r = spare(y, 0);
+  const Xmm p = spare(y, 1);
+  const Xmm power = spare(y, 3);
+  code_.vmulps(r, x, constant(-scale));
+  exp(power, r, spare(y, 2), p);
   code_.vaddps(power, power, constant(1));
   load(p, 1);
   code_.vdivps(y, p, power);
@@ -276,10 +343,51 @@ void VectorOps::leaky_relu(const Xmm& y, const Xmm& x, const Xbyak::Operand& slo
   blend_below(y, x, 0, scaled, x, spare(y, 1));
 }
 
+// From left to right; y may be where a later operand is.
+void VectorOps::sum(const OnRegisters& on) {
+  const std::vector<Xmm>& all = on.operands;
+  const Xmm so_far = spare(on.y, 0);
+  if (all.size() == 1) return code_.vmovaps(on.y, on.a());
+  for (std::size_t i = 1; i < all.size(); ++i)
+    code_.vaddps(i + 1 == all.size() ? on.y : so_far, i == 1 ? all[0] : so_far, all[i]);
+}
+
+// The instructions give the second operand where one is no number, and of equals.
+void VectorOps::extreme(const OnRegisters& on, Extreme which) {
+  constexpr std::uint8_t kUnordered = 3;
+  const Xmm found = spare(on.y, 0);
+  const Xmm mask = spare(on.y, 1);
+  if (on.operands.size() == 1) return code_.vmovaps(on.y, on.a());
+  which == Extreme::Largest ? code_.vmaxps(found, on.b(), on.a()) : code_.vminps(found, on.b(), on.a());
+  if constexpr (kHasAvx512) {
+    code_.vcmpps(code_.k1, on.b(), on.b(), kUnordered);
+    return code_.vblendmps(on.y | code_.k1, found, on.b());
+  }
+  code_.vcmpps(mask, on.b(), on.b(), kUnordered);
+  code_.vblendvps(on.y, found, on.b(), mask);
+}
+
+void VectorOps::compare(const Xmm& y, const Xmm& a, const Xmm& b, std::uint8_t how) {
+  if constexpr (kHasAvx512) {
+    code_.vcmpps(code_.k1, a, b, how);
+    return code_.vpmovm2d(y, code_.k1);
+  }
+  code_.vcmpps(y, a, b, how);
+}
+
+void VectorOps::where(const OnRegisters& on) {
+  const Xmm& yes = on.operands[1];
+  const Xmm& no = on.operands[2];
+  if constexpr (kHasAvx512) {
+    code_.vpmovd2m(code_.k1, on.a());
+    return code_.vblendmps(on.y | code_.k1, no, yes);
+  }
+  code_.vblendvps(on.y, no, yes, on.a());
+}
+
 // By masks of whole elements.
 void VectorOps::blend_below(const Xmm& y, const Xmm& x, float edge, const Xmm& below, const Xmm& others,
                             const Xmm& mask) {
-  constexpr std::uint8_t kLess = 1;
   if constexpr (kHasAvx512) {
     code_.vcmpps(code_.k1, x, constant(edge), kLess);
     return code_.vblendmps(y | code_.k1, others, below);

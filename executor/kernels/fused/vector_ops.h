@@ -24,12 +24,14 @@ inline constexpr bool kHasAvx512 = false;
 
 /// Of one instruction, in bytes.
 inline constexpr std::size_t kLongestInstruction = 15;
+/// Of a Sum, at most.
+inline constexpr std::size_t kMostSummands = 12;
 /// How vcvtps2ph rounds.
 inline constexpr std::uint8_t kToNearestEven = 0;
 
 /// Writes ops into `code`. The bits are those of the ops' own kernels, which go through the same steps
 /// (fast_math.h); a result of halves is the float of the same value. A register of halves has their floats,
-/// too.
+/// too. A register of bools has masks: all bits of a place, or none.
 class VectorOps {
  public:
   /// Whether there is code for the op: its function and the types of its operands.
@@ -52,6 +54,8 @@ class VectorOps {
 
  private:
   struct Row;
+  enum class Signature : std::uint8_t;
+  enum class Extreme : std::uint8_t { Largest, Smallest };
   struct OnRegisters {
     const ir::TypedOp& op;
     const Xbyak::Xmm& y;
@@ -74,6 +78,14 @@ class VectorOps {
   /// x = n ln(2) + r in the registers of fast_math::Reduced; mantissa = e^r, changes `spare`.
   void split_exp(const Xbyak::Xmm& r, const Xbyak::Xmm& n, const Xbyak::Xmm& mantissa,
                  const Xbyak::Xmm& spare);
+  /// power = e^r; changes the others.
+  void exp(const Xbyak::Xmm& power, const Xbyak::Xmm& r, const Xbyak::Xmm& n, const Xbyak::Xmm& p);
+  void exp(const OnRegisters& on);
+  void sum(const OnRegisters& on);
+  void extreme(const OnRegisters& on, Extreme which);
+  /// y = a mask of where a and b compare so.
+  void compare(const Xbyak::Xmm& y, const Xbyak::Xmm& a, const Xbyak::Xmm& b, std::uint8_t how);
+  void where(const OnRegisters& on);
   void sigmoid(const Xbyak::Xmm& y, const Xbyak::Xmm& x, float scale);
   /// Of functions with f(-x) = -f(x): the size of x, the polynomial in t = x^2 that counts near zero, and
   /// registers for what counts beyond.

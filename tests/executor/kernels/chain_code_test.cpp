@@ -91,8 +91,35 @@ TEST_F(ChainCodes, KeepInfinitiesAndWhatIsNoNumber) {
   EXPECT_EQ(x[5], 0.5F);
 }
 
+// Bools come in, stay between ops and go out: a byte of 0 or 1 each, and beside them nothing is written.
+TEST_F(ChainCodes, ReadAndWriteBools) {
+  const auto code = code_of(
+      graph_of("g (bool[8] a, bool b, float[8] x, float k) => (bool[8] c, float[8] y) {"
+               " n = Not(a) g = Greater(x, k) o = Or(n, g) c = And(o, b) m = Neg(x) y = Where(c, x, m) }"));
+  ASSERT_TRUE(code);
+  for (const std::size_t count : {1, 7, 8, 15, 16, 17, 33, 1000}) {
+    for (const std::uint8_t b : {0, 1}) {
+      std::vector<float> x = numbers(count, 2);
+      std::vector<std::uint8_t> a(count);
+      for (std::size_t i = 0; i < count; ++i) a[i] = i % 5 < 3 ? 1 : 0;
+      std::vector<std::uint8_t> c(count + 1, 7);
+      std::vector<float> y(count + 1, 7);
+      float k = 0.0001F;
+      std::uint8_t number = b;
+      code->run(std::vector<void*>{a.data(), &number, x.data(), &k, c.data(), y.data()}, count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool expected = (a[i] == 0 || x[i] > k) && b != 0;
+        ASSERT_EQ(c[i], expected ? 1 : 0) << i << " of " << count;
+        ASSERT_EQ(y[i], expected ? x[i] : -x[i]) << i << " of " << count;
+      }
+      EXPECT_EQ(c[count], 7);
+      EXPECT_EQ(y[count], 7);
+    }
+  }
+}
+
 TEST_F(ChainCodes, AreNotThereForOtherOpsTypesOrTooManyValues) {
-  EXPECT_FALSE(code_of(graph_of("g (float[8] x) => (float[8] y) { y = Exp(x) }")));
+  EXPECT_FALSE(code_of(graph_of("g (float[8] x) => (float[8] y) { y = Sin(x) }")));
   EXPECT_FALSE(code_of(graph_of("g (double[8] x) => (double[8] y) { y = Sqrt(x) }")));
   const auto sum_of = [](int count) {
     std::string inputs = "float[8] x0";

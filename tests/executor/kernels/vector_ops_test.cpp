@@ -40,6 +40,12 @@ Tensor many_floats() {
   return floats;
 }
 
+Tensor some_bools() {
+  Tensor bools(DataType::Bool, {kCount});
+  for (std::int64_t i = 0; i < kCount; ++i) bools.data<bool>()[i] = i % 7 < 3;
+  return bools;
+}
+
 Tensor number(DataType type, float value) {
   Tensor made(type, {});
   type == DataType::Float ? void(made.data<float>()[0] = value)
@@ -81,6 +87,7 @@ void expect_bits_of_kernel(const std::string& text, std::vector<Tensor> inputs) 
   for (Tensor& input : inputs) memory.push_back(const_cast<void*>(input.raw()));
   memory.push_back(found.raw());
   code->run(memory, kCount - 1);  // the last ones are no whole vector
+  if (found.type() == DataType::Bool) return expect_same<bool>(found, expected, inputs[0]);
   found.type() == DataType::Float ? expect_same<float>(found, expected, inputs[0])
                                   : expect_same<Float16>(found, expected, inputs[0]);
 }
@@ -97,12 +104,13 @@ class VectorOpsOf : public ::testing::TestWithParam<const char*> {
 // Of all ops that have code, with and without what they may leave out.
 TEST_P(VectorOpsOf, HaveTheBitsOfTheirKernels) {
   const auto text_of = [](std::string_view type) {
-    return fmt::format("g ({0}[65536] x, {0} k, {0} m) => ({0}[65536] y) {{ y = {1} }}", type, GetParam());
+    return fmt::format("g ({0}[65536] x, {0} k, {0} m, bool[65536] c) => (y) {{ y = {1} }}", type,
+                       GetParam());
   };
-  expect_bits_of_kernel(text_of("float"),
-                        {many_floats(), number(DataType::Float, -0.75F), number(DataType::Float, 1.3F)});
-  expect_bits_of_kernel(text_of("float16"),
-                        {all_halves(), number(DataType::Float16, -0.75F), number(DataType::Float16, 1.3F)});
+  expect_bits_of_kernel(text_of("float"), {many_floats(), number(DataType::Float, -0.75F),
+                                           number(DataType::Float, 1.3F), some_bools()});
+  expect_bits_of_kernel(text_of("float16"), {all_halves(), number(DataType::Float16, -0.75F),
+                                             number(DataType::Float16, 1.3F), some_bools()});
 }
 
 std::string name_of_case(const ::testing::TestParamInfo<const char*>& one) {
@@ -110,14 +118,17 @@ std::string name_of_case(const ::testing::TestParamInfo<const char*>& one) {
   return text.substr(0, text.find_first_of(" (")) + std::to_string(one.index);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, VectorOpsOf,
-                         ::testing::Values("Add(x, k)", "Sub(k, x)", "Mul(x, x)", "Div(m, x)", "Sqrt(x)",
-                                           "Clip(x, k, m)", "Clip(x, m, k)", "Clip(x, k)", "Clip(x, , m)",
-                                           "Clip(x)", "Relu(x)", "LeakyRelu <alpha = -0.3> (x)",
-                                           "PRelu(x, k)", "HardSigmoid <alpha = 0.3> (x)", "HardSwish(x)",
-                                           "Sigmoid(x)", "Swish <alpha = 1.7> (x)", "Tanh(x)", "Erf(x)",
-                                           "Gelu(x)", "Gelu <approximate = \"tanh\"> (x)"),
-                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(
+    Ops, VectorOpsOf,
+    ::testing::Values("Add(x, k)", "Sub(k, x)", "Mul(x, x)", "Div(m, x)", "Sqrt(x)", "Clip(x, k, m)",
+                      "Clip(x, m, k)", "Clip(x, k)", "Clip(x, , m)", "Clip(x)", "Relu(x)",
+                      "LeakyRelu <alpha = -0.3> (x)", "PRelu(x, k)", "HardSigmoid <alpha = 0.3> (x)",
+                      "HardSwish(x)", "Sigmoid(x)", "Swish <alpha = 1.7> (x)", "Tanh(x)", "Erf(x)", "Gelu(x)",
+                      "Gelu <approximate = \"tanh\"> (x)", "Sum(x)", "Sum(x, k)", "Sum(k, x, m, x)",
+                      "Max(x, k)", "Max(k, x)", "Max(x)", "Min(x, k)", "Min(k, x)", "Neg(x)", "Abs(x)",
+                      "Exp(x)", "Less(x, k)", "LessOrEqual(x, k)", "Greater(x, k)", "GreaterOrEqual(k, x)",
+                      "Equal(x, k)", "Where(c, x, k)", "Where(c, m, x)", "And(c, c)", "Or(c, c)", "Not(c)"),
+    name_of_case);
 
 TEST(VectorOps, RoundToHalvesAsCastsDo) {
 #ifndef PODIUM_HAS_VECTOR_OPS

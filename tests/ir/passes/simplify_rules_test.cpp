@@ -93,6 +93,18 @@ TEST(SimplifyRules, ReachPastElementsThatAreRepeatedForNothing) {
   EXPECT_EQ(shortened("float[1, 3] r, float[3, 2] x", "MatMul(e, x)"), "");
 }
 
+TEST(SimplifyRules, MakeAProductOfASquare) {
+  const auto shortened = [](const std::string& exponent, const std::string& x = "float[3]") {
+    return AtLast("g (" + x + " x) => (y) <" + exponent + "> {\n  y = Pow(x, e)\n}").shortened();
+  };
+  EXPECT_EQ(shortened("float e = {2}"), "Mul of x x");
+  EXPECT_EQ(shortened("int64[1] e = {2}"), "Mul of x x");
+  EXPECT_EQ(shortened("float e = {2}", "int32[3]"), "Mul of x x");
+  EXPECT_EQ(shortened("float e = {3}"), "");
+  EXPECT_EQ(shortened("float[3] e = {2, 2, 1}"), "");
+  EXPECT_EQ(shortened("float[1, 1] e = {2}"), "");  // Y has one axis more
+}
+
 TEST(SimplifyRules, ScatterRowsWhoseIndicesAreRepeated) {
   const auto shortened = [&](const std::string& indices, const std::string& axis) {
     return AtLast("g (float[5, 3] x, float[4, 3] u, int64" + indices +
