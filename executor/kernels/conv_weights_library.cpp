@@ -140,14 +140,14 @@ std::int64_t block_of_channels() { return onednn::has_instructions(dnnl::cpu_isa
 
 // Few channels would leave most of a block empty.
 Operands liked(const WeightsCall& plan) {
-  constexpr std::int64_t kFewChannels = 4;
+  constexpr std::int64_t kFirstLayers = 3;  // up to so many channels have kernels of their own
   const ConvShape& shape = plan.shape;
   const Dims x =
       ir::windowed_dims(plan.images(), shape.in_channels, {.kernel = {}, .output = shape.window.input});
   const Dims flow = ir::windowed_dims(plan.images(), plan.channels(), shape.window);
   const Dims weights =
       ir::windowed_dims(plan.channels(), shape.in_channels, {.kernel = {}, .output = shape.window.kernel});
-  if (shape.in_channels > kFewChannels && shape.in_channels < block_of_channels())
+  if (shape.in_channels > kFirstLayers && shape.in_channels < block_of_channels())
     return {onednn::channels_last(x), onednn::channels_last(flow), onednn::any(weights)};
   return {onednn::any(x), onednn::any(flow), onednn::any(weights)};
 }
