@@ -195,10 +195,7 @@ void run_gru_gradient(WayBack way, Resets resets, const RunContext& run) {
 
 PreparedKernel prepare_gru_gradient(PrepareContext& context) {
   const Dims& states = context.dims(In::kStates);
-  const WayBack way{.steps = states[0],
-                    .batch = states[1],
-                    .hidden = states[2],
-                    .is_reverse = ir::reads_last_step_first(context.op)};
+  const WayBack way = way_back_of(context, states, states[2]);
   const Resets resets = ir::resets_after_product(context.op) ? Resets::Product : Resets::State;
   return dispatch<float, double>(context.element(In::kGates), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);

@@ -152,11 +152,7 @@ void run_lstm_gradient(WayBack way, const RunContext& run) {
 }  // namespace
 
 PreparedKernel prepare_lstm_gradient(PrepareContext& context) {
-  const Dims& gates = context.dims(In::kGates);
-  const WayBack way{.steps = gates[0],
-                    .batch = gates[1],
-                    .hidden = context.dims(In::kR)[1],
-                    .is_reverse = ir::reads_last_step_first(context.op)};
+  const WayBack way = way_back_of(context, context.dims(In::kGates), context.dims(In::kR)[1]);
   return dispatch<float, double>(context.element(In::kGates), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);
     context.need_scratch(

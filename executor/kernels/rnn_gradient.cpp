@@ -74,10 +74,7 @@ void run_rnn_gradient(WayBack way, ir::RnnSlope slope, const RunContext& run) {
 
 PreparedKernel prepare_rnn_gradient(PrepareContext& context) {
   const Dims& states = context.dims(In::kStates);
-  const WayBack way{.steps = states[0],
-                    .batch = states[1],
-                    .hidden = states[2],
-                    .is_reverse = ir::reads_last_step_first(context.op)};
+  const WayBack way = way_back_of(context, states, states[2]);
   const ir::RnnSlope slope = ir::slope_of(context.op);
   return dispatch<float, double>(context.element(In::kStates), [&](auto tag) -> PreparedKernel {
     using T = decltype(tag);

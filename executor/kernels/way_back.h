@@ -26,6 +26,14 @@ struct WayBack {
   bool has_ended(std::int64_t t, std::int64_t b) const { return lengths != nullptr && t >= lengths[b]; }
 };
 
+/// The way that the op's direction takes back over tensors [steps, batch, ...].
+inline WayBack way_back_of(const PrepareContext& context, const Dims& dims, std::int64_t hidden) {
+  return {.steps = dims[0],
+          .batch = dims[1],
+          .hidden = hidden,
+          .is_reverse = ir::reads_last_step_first(context.op)};
+}
+
 /// Rows of R, by which each step multiplies the gradients of its gates. Floats are packed once for all steps,
 /// in `room` of floats_of_strips(rows, columns).
 template <class T>

@@ -72,7 +72,7 @@ std::optional<ValueId> scores_in(const Rewriter& rewriter, ValueId id, ValueId f
   return std::nullopt;
 }
 
-void fuse_at(Rewriter& rewriter, OpId id) {
+void fuse_loss_at(Rewriter& rewriter, OpId id) {
   const ir::Op& op = rewriter.op(id);
   if (!op.is("Sub") || !is_static_float(rewriter.graph(), op)) return;
   const ir::Type& type = rewriter.type(op.outputs[0]);
@@ -91,7 +91,7 @@ void fuse_at(Rewriter& rewriter, OpId id) {
 bool fuse_loss_gradient(ir::Graph& graph) {
   Rewriter rewriter(graph);
   for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id)) fuse_at(rewriter, id);
+    if (rewriter.is_alive(id)) fuse_loss_at(rewriter, id);
   }
   return rewriter.finish();
 }

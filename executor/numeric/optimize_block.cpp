@@ -14,6 +14,7 @@
 #include "executor/numeric/fuse_matmul.h"
 #include "executor/numeric/fuse_norm_gradient.h"
 #include "executor/numeric/fuse_post_ops.h"
+#include "executor/numeric/fuse_softmax_gradient.h"
 #include "executor/numeric/widen_products.h"
 #include "ir/remove_dead.h"
 
@@ -25,6 +26,7 @@ void optimize_block(ir::Graph& graph, const Layouts& layouts) {
   fold_batch_norm(graph);
   fuse_norm_gradient(graph);
   fuse_loss_gradient(graph);
+  fuse_softmax_gradient(graph);
   fuse_gelu(graph);
   fuse_layer_norm(graph);
   fuse_group_norm(graph);

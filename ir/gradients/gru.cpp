@@ -20,12 +20,12 @@ using Ids = std::vector<ValueId>;
 using Terms = std::vector<Term>;
 
 // The first two thirds along an axis, those of z and r, and the last one.
-struct Halves {
+struct Thirds {
   Term z_and_r;
   Term candidate;
 };
 
-Halves halves_of(Term whole, std::int64_t axis) {
+Thirds thirds_of(Term whole, std::int64_t axis) {
   const Terms parts = parts_of(whole, 3, axis);
   return {joined({parts[0], parts[1]}, axis), parts[2]};
 }
@@ -54,7 +54,7 @@ Gates gates_of(GradientContext& context, RecurrenceGradient& recurrence, std::in
     if (!biases.empty()) gates.of_h = gates.of_h + biases[1];
     return gates;
   }
-  const Halves rows = halves_of(r, 0);
+  const Thirds rows = thirds_of(r, 0);
   Term first = h.with("MatMul", rows.z_and_r.call("Transpose"));
   if (!biases.empty()) gates.of_x = gates.of_x + biases[1];
   const Term reset = (parts_of(gates.of_x, 3, -1)[1] + parts_of(first, 2, -1)[1]).call("Sigmoid");
@@ -85,7 +85,7 @@ RecurrenceGradient::Contribution gru_direction(GradientContext& context, Recurre
   RecurrenceGradient::Contribution found = recurrence.contribution(
       i, {.of_x = of_x, .of_h = of_h, .h = h}, {back[GruGradientOutput::kInitialH], kNoValue});
   if (resets_after || !context.wants(RecurrentInput::kR)) return found;
-  const Halves flows = halves_of(of_h, -1);
+  const Thirds flows = thirds_of(of_h, -1);
   const auto product = [](Term flow, Term state) {
     return RecurrenceGradient::turned_rows(flow).with("MatMul", RecurrenceGradient::rows_of(state));
   };
@@ -126,7 +126,7 @@ Terms step_that_resets_before(const Terms& given) {
   const Term h = given[6];
   const GateGradients into =
       through_gates({.z = given[2], .candidate = given[4], .h = h, .dh = given[0] + given[1]});
-  const Halves rows = halves_of(given[8], 0);
+  const Thirds rows = thirds_of(given[8], 0);
   const Term into_reset = into.candidate.with("MatMul", rows.candidate);
   const Term z_and_r = joined({into.z, into_reset * h * r * (1.0 - r)}, -1);
   const Term gates = choose(goes_on, joined({z_and_r, into.candidate}, -1), 0);
@@ -137,18 +137,14 @@ Terms step_that_resets_before(const Terms& given) {
 Ids scan_back(GradientContext& context) {
   using In = GruGradientInput;
   const Dims dims = context.static_dims(context.input(In::kStates));
-  const auto given_or_zeros = [&](std::size_t input, const Dims& of) {
-    if (context.has_input(input)) return context.input(input);
-    return context.builder.constant(filled(context.type(context.input(In::kStates)).element, of, 0));
-  };
   const bool resets_after = resets_after_product(context.op);
   const Terms of_x = parts_of(term(context, context.input(In::kGates)), 3, -1);
   const Terms of_h = parts_of(term(context, context.input(In::kProducts)), 3, -1);
   const Term z = (of_x[0] + of_h[0]).call("Sigmoid");
   const Term r = (of_x[1] + of_h[1]).call("Sigmoid");
   const Term candidate = (of_x[2] + (resets_after ? r * of_h[2] : of_h[2])).call("Tanh");
-  const Ids inputs{given_or_zeros(In::kFlowH, {dims[1], dims[2]}),
-                   given_or_zeros(In::kFlowY, dims),
+  const Ids inputs{given_or_zeros(context, In::kFlowH, {dims[1], dims[2]}),
+                   given_or_zeros(context, In::kFlowY, dims),
                    z,
                    r,
                    candidate,

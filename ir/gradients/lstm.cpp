@@ -77,10 +77,6 @@ Ids two_scans(GradientContext& context) {
   const Dims dims = context.static_dims(context.input(In::kGates));
   const std::int64_t hidden = context.static_dims(context.input(In::kR))[1];
   const std::int64_t way = reads_last_step_first(context.op) ? 1 : 0;
-  const auto given_or_zeros = [&](std::size_t input, Dims of) {
-    if (context.has_input(input)) return context.input(input);
-    return context.builder.constant(filled(context.type(context.input(In::kGates)).element, of, 0));
-  };
   const Term gates = term(context, context.input(In::kGates));
   const Terms parts = parts_of(gates, 4, -1);
   const Term input = parts[0].call("Sigmoid");
@@ -89,11 +85,11 @@ Ids two_scans(GradientContext& context) {
   const Term candidate = parts[3].call("Tanh");
   const ValueId every = steps_that_go_on(
       context, dims, context.has_input(In::kLengths) ? context.input(In::kLengths) : kNoValue);
-  const Ids there{given_or_zeros(In::kInitialC, {dims[1], hidden}), input, forget, candidate, every};
+  const Ids there{given_or_zeros(context, In::kInitialC, {dims[1], hidden}), input, forget, candidate, every};
   const Term before = scanned(context, there, 1, 4, way, step_there)[1];
-  const Ids back{given_or_zeros(In::kFlowH, {dims[1], hidden}),
-                 given_or_zeros(In::kFlowC, {dims[1], hidden}),
-                 given_or_zeros(In::kFlowY, {dims[0], dims[1], hidden}),
+  const Ids back{given_or_zeros(context, In::kFlowH, {dims[1], hidden}),
+                 given_or_zeros(context, In::kFlowC, {dims[1], hidden}),
+                 given_or_zeros(context, In::kFlowY, {dims[0], dims[1], hidden}),
                  input,
                  output,
                  forget,

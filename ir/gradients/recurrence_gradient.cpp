@@ -174,6 +174,11 @@ std::vector<Term> scanned(TermBuilder& context, const std::vector<ValueId>& inpu
   return found;
 }
 
+ValueId given_or_zeros(const GradientContext& context, std::size_t input, const Dims& dims) {
+  if (context.has_input(input)) return context.input(input);
+  return context.builder.constant(filled(context.type(context.input(0)).element, dims, 0));
+}
+
 ValueId steps_that_go_on(TermBuilder& context, const Dims& steps_and_batch, ValueId lengths) {
   const Term ends = lengths.valid() ? term(context, lengths).cast(DataType::Int64)
                                     : term(context, context.ints({steps_and_batch[0]}));

@@ -88,6 +88,9 @@ using ScanStep = std::vector<Term> (*)(const std::vector<Term>& given);
 std::vector<Term> scanned(TermBuilder& context, const std::vector<ValueId>& inputs, std::int64_t states,
                           std::int64_t slices, std::int64_t way, ScanStep step);
 
+/// An input, or zeros of these dims and the type of the first input where it is left out.
+ValueId given_or_zeros(const GradientContext& context, std::size_t input, const Dims& dims);
+
 /// Whether sequences go on at each step, [steps, batch, 1]; `lengths`: kNoValue where all go on to the end.
 ValueId steps_that_go_on(TermBuilder& context, const Dims& steps_and_batch, ValueId lengths);
 

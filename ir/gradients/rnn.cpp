@@ -61,11 +61,8 @@ Terms step_back(const Terms& given) {
 Ids scan_back(GradientContext& context) {
   using In = RnnGradientInput;
   const Dims dims = context.static_dims(context.input(In::kStates));
-  const auto given_or_zeros = [&](std::size_t input, const Dims& of) {
-    if (context.has_input(input)) return context.input(input);
-    return context.builder.constant(filled(context.type(context.input(In::kStates)).element, of, 0));
-  };
-  const Ids inputs{given_or_zeros(In::kFlowH, {dims[1], dims[2]}), given_or_zeros(In::kFlowY, dims),
+  const Ids inputs{given_or_zeros(context, In::kFlowH, {dims[1], dims[2]}),
+                   given_or_zeros(context, In::kFlowY, dims),
                    slope_at(context.op, term(context, context.input(In::kStates))),
                    steps_that_go_on(context, dims,
                                     context.has_input(In::kLengths) ? context.input(In::kLengths) : kNoValue),

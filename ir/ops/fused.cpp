@@ -345,6 +345,8 @@ std::span<const OpSpec> fused_ops() {
                                      infer_layer_norm_gradient));
     rows.push_back(group_norm_gradient_row());
     rows.push_back(cross_entropy_gradient_row());
+    rows.push_back(
+        in_place(0b11, row("SoftmaxGradient", {{"Y"}, {"dY"}}, {}, same_as_input, work_per_element<4>)));
     return family({.category = Category::Plain, .no_samples = kNoSlices}, std::move(rows));
   }();
   return kRows;

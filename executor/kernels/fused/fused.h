@@ -32,6 +32,7 @@ PreparedKernel prepare_strided_matmul(PrepareContext& context);
 PreparedKernel prepare_masked_softmax(PrepareContext& context);
 PreparedKernel prepare_strided_attention(PrepareContext& context);
 PreparedKernel prepare_cross_entropy_gradient(PrepareContext& context);
+PreparedKernel prepare_softmax_gradient(PrepareContext& context);
 PreparedKernel prepare_group_norm_last(PrepareContext& context);
 PreparedKernel prepare_to_channels_last(PrepareContext& context);
 PreparedKernel prepare_to_channels_first(PrepareContext& context);
