@@ -103,6 +103,7 @@ Term RecurrenceGradient::states_behind(std::int64_t direction) {
 Term RecurrenceGradient::states_before(std::int64_t direction) {
   constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
   const Term y = states_behind(direction);
+  if (context_.static_dims(x_)[0] == 0) return y;  // no step has a state before it
   const Term first = unsqueezed(first_h(direction), 0);
   const auto steps = [&](std::int64_t from, std::int64_t to) {
     return term(context_,

@@ -204,6 +204,21 @@ TEST(GradientsOfRecurrence, WithTheVariantsOfItsGates) {
       {.op = "LSTM", .gates = 4, .attributes = ", input_forget = 1", .peepholes = true});
 }
 
+// The last state is the first one, and weights have no part in it.
+TEST(GradientsOfRecurrence, OfNoSteps) {
+  for (const auto& [op, rows] : std::vector<std::pair<std::string, std::int64_t>>{
+           {"RNN <", 4}, {"GRU <", 12}, {"GRU <linear_before_reset = 1, ", 12}, {"LSTM <", 16}}) {
+    for (const char* direction : {"forward", "reverse"}) {
+      const std::string text =
+          "g (double[0,2,3] x, double[1,R,3] w, double[1,R,4] r, double[1,2,4] h) => (double[] o) { y, yh = " +
+          op + "hidden_size = 4, direction = \"" + direction +
+          "\"> (x, w, r, , , h) s = ReduceSum <keepdims = 0> (y) e = Exp (yh) o = Add (e, s) }";
+      expect_gradients_of_differences(text, {tensor<double>({0, 2, 3}, {}), small({1, rows, 3}, 1),
+                                             small({1, rows, 4}, 2), small({1, 2, 4}, 3)});
+    }
+  }
+}
+
 TEST(GradientsOfRecurrence, WithClippedGates) {
   for (RecurrentCase of : kCells) {
     of.attributes = ", clip = 0.25";
