@@ -170,7 +170,7 @@ void go_back_through_steps(const WayBack& way, const GruOperands<T>& on, Resets 
 
 template <class T>
 void run_gru_gradient(WayBack way, Resets resets, const RunContext& run) {
-  if (run.has_input(In::kLengths)) way.lengths = run.input(In::kLengths).data<std::int32_t>();
+  way.lengths = data_or_null<std::int32_t>(run, In::kLengths);
   T* const dh = run.scratch<T>();
   const GruOperands<T> on{
       .of_x = data_or_null<T>(run, In::kGates),

@@ -126,7 +126,7 @@ void run_back(const WayBack& way, const LstmOperands<T>& on, const StepWeights<T
 
 template <class T>
 void run_lstm_gradient(WayBack way, const RunContext& run) {
-  if (run.has_input(In::kLengths)) way.lengths = run.input(In::kLengths).data<std::int32_t>();
+  way.lengths = data_or_null<std::int32_t>(run, In::kLengths);
   T* const c = run.scratch<T>();
   T* const tanh_c = c + (way.steps + 1) * way.state();
   T* const dh = tanh_c + way.steps * way.state();

@@ -124,8 +124,7 @@ void normalize_batch(const BatchNormalization& op, const RunContext& run) {
   parallel_ranges(shape.batch * shape.channels, shape.size, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t c = i % shape.channels;
-      const T factor = factors[c];
-      scale_and_shift(x + i * shape.size, y + i * shape.size, shape.size, mean[c], factor, bias[c]);
+      scale_and_shift(x + i * shape.size, y + i * shape.size, shape.size, mean[c], factors[c], bias[c]);
     }
   });
 }

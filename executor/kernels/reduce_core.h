@@ -10,6 +10,7 @@
 
 #include "executor/kernels/reduce_plan.h"
 #include "executor/kernels/tools/fast_math.h"
+#include "executor/kernels/tools/parallel.h"
 
 namespace podium::kernels {
 
@@ -203,37 +204,35 @@ template <class Op, class Finish>
 void reduce_all(const ReducePlan& plan, const typename Op::Read* x, typename Op::Read* y, bool shifted,
                 const Finish& finish) {
   using Read = typename Op::Read;
+  constexpr std::int64_t kCost = 2;  // of an element
   const auto kept = std::ssize(plan.kept);
-  const bool is_large = kept * plan.run * std::ssize(plan.reduced) > 32768;
+  const std::int64_t reduced = std::ssize(plan.reduced);
   if (plan.run_is_reduced) {
-    const auto reduce_one = [&](std::int64_t i) {
-      const Read* from = x + plan.kept[i];
-      const Read shift = shifted ? y[i] : Read{0};
-      typename Op::Total total = Op::kFirst;
-      for (std::int64_t start : plan.reduced)
-        total = Op::put(total, reduce_run<Op>(from + start, plan.run, shift));
-      y[i] = finish(total, shift);
-    };
-    if (!is_large || kept == 1) {  // without a team of one, within which a run's own would be started anew
-      for (std::int64_t i = 0; i < kept; ++i) reduce_one(i);
-      return;
-    }
-#pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < kept; ++i) reduce_one(i);
-    return;
+    return parallel_ranges(kept, kCost * plan.run * reduced, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const Read* from = x + plan.kept[i];
+        const Read shift = shifted ? y[i] : Read{0};
+        typename Op::Total total = Op::kFirst;
+        for (std::int64_t start : plan.reduced)
+          total = Op::put(total, reduce_run<Op>(from + start, plan.run, shift));
+        y[i] = finish(total, shift);
+      }
+    });
   }
   const std::int64_t tiles = (plan.run + kReduceTile - 1) / kReduceTile;
+  const std::int64_t cost = kCost * std::min(kReduceTile, plan.run) * reduced;
   static constexpr Read kNoShifts[kReduceTile] = {};
-#pragma omp parallel for if (is_large && kept * tiles > 1) schedule(static)
-  for (std::int64_t i = 0; i < kept * tiles; ++i) {
-    const std::int64_t column = i % tiles * kReduceTile;
-    const std::int64_t width = std::min(kReduceTile, plan.run - column);
-    Read* to = y + i / tiles * plan.run + column;
-    const Read* shifts = shifted ? to : kNoShifts;
-    typename Op::Total totals[kReduceTile];
-    reduce_rows<Op>(x + plan.kept[i / tiles] + column, plan.reduced, width, shifts, totals);
-    for (std::int64_t j = 0; j < width; ++j) to[j] = finish(totals[j], shifts[j]);
-  }
+  parallel_ranges(kept * tiles, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t column = i % tiles * kReduceTile;
+      const std::int64_t width = std::min(kReduceTile, plan.run - column);
+      Read* to = y + i / tiles * plan.run + column;
+      const Read* shifts = shifted ? to : kNoShifts;
+      typename Op::Total totals[kReduceTile];
+      reduce_rows<Op>(x + plan.kept[i / tiles] + column, plan.reduced, width, shifts, totals);
+      for (std::int64_t j = 0; j < width; ++j) to[j] = finish(totals[j], shifts[j]);
+    }
+  });
 }
 
 }  // namespace podium::kernels

@@ -42,7 +42,7 @@ void go_back_through_step(ir::RnnSlope slope, const T* states, const T* flow, st
 template <class T>
 void run_rnn_gradient(WayBack way, ir::RnnSlope slope, const RunContext& run) {
   constexpr std::int64_t kCost = 6;
-  if (run.has_input(In::kLengths)) way.lengths = run.input(In::kLengths).data<std::int32_t>();
+  way.lengths = data_or_null<std::int32_t>(run, In::kLengths);
   T* const dh = run.scratch<T>();
   T* const gates = run.output(Out::kGates).data<T>();
   const T* const states = data_or_null<T>(run, In::kStates);

@@ -69,12 +69,6 @@ void fold_into(Rewriter& rewriter, OpId conv_id) {
 
 }  // namespace
 
-bool fold_pad(ir::Graph& graph) {
-  Rewriter rewriter(graph);
-  for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id)) fold_into(rewriter, id);
-  }
-  return rewriter.finish();
-}
+bool fold_pad(ir::Graph& graph) { return rewrite_ops(graph, fold_into); }
 
 }  // namespace podium::numeric

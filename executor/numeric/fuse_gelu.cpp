@@ -136,13 +136,11 @@ void fuse_gate(Rewriter& rewriter, OpId id) {
 }  // namespace
 
 bool fuse_gelu(ir::Graph& graph) {
-  Rewriter rewriter(graph);
-  for (OpId id : rewriter.op_ids()) {
-    if (!rewriter.is_alive(id) || !is_static_float(graph, rewriter.op(id))) continue;
+  return rewrite_ops(graph, [](Rewriter& rewriter, OpId id) {
+    if (!is_static_float(rewriter.graph(), rewriter.op(id))) return;
     fuse_gelu_at(rewriter, id);
     fuse_gate(rewriter, id);
-  }
-  return rewriter.finish();
+  });
 }
 
 }  // namespace podium::numeric

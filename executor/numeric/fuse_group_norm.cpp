@@ -72,13 +72,11 @@ void fuse_group_norm_at(Rewriter& rewriter, OpId id) {
 }  // namespace
 
 bool fuse_group_norm(ir::Graph& graph) {
-  Rewriter rewriter(graph);
-  for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id) && rewriter.op(id).is("InstanceNormalization") &&
-        is_static_float(graph, rewriter.op(id)))
+  return rewrite_ops(graph, [](Rewriter& rewriter, OpId id) {
+    const ir::Op& op = rewriter.op(id);
+    if (op.is("InstanceNormalization") && is_static_float(rewriter.graph(), op))
       fuse_group_norm_at(rewriter, id);
-  }
-  return rewriter.finish();
+  });
 }
 
 }  // namespace podium::numeric

@@ -88,11 +88,9 @@ void fuse_layer_norm_at(Rewriter& rewriter, OpId div_id) {
 
 bool fuse_layer_norm(ir::Graph& graph) {
   if (ir::find_op("", "LayerNormalization") == nullptr) return false;
-  Rewriter rewriter(graph);
-  for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id) && is_static_float(graph, rewriter.op(id))) fuse_layer_norm_at(rewriter, id);
-  }
-  return rewriter.finish();
+  return rewrite_ops(graph, [](Rewriter& rewriter, OpId id) {
+    if (is_static_float(rewriter.graph(), rewriter.op(id))) fuse_layer_norm_at(rewriter, id);
+  });
 }
 
 }  // namespace podium::numeric

@@ -88,12 +88,6 @@ void fuse_loss_at(Rewriter& rewriter, OpId id) {
 
 }  // namespace
 
-bool fuse_loss_gradient(ir::Graph& graph) {
-  Rewriter rewriter(graph);
-  for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id)) fuse_loss_at(rewriter, id);
-  }
-  return rewriter.finish();
-}
+bool fuse_loss_gradient(ir::Graph& graph) { return rewrite_ops(graph, fuse_loss_at); }
 
 }  // namespace podium::numeric

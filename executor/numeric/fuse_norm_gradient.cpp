@@ -291,12 +291,6 @@ void fuse_at(Rewriter& rewriter, OpId id) {
 
 }  // namespace
 
-bool fuse_norm_gradient(ir::Graph& graph) {
-  Rewriter rewriter(graph);
-  for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id)) fuse_at(rewriter, id);
-  }
-  return rewriter.finish();
-}
+bool fuse_norm_gradient(ir::Graph& graph) { return rewrite_ops(graph, fuse_at); }
 
 }  // namespace podium::numeric

@@ -91,14 +91,11 @@ void absorb_reader(Rewriter& rewriter, OpId id) {
 }  // namespace
 
 bool fuse_post_ops(ir::Graph& graph) {
-  Rewriter rewriter(graph);
-  // A fused op stands where its reader stood, so the loop meets it again.
-  for (OpId id : rewriter.op_ids()) {
-    if (!rewriter.is_alive(id)) continue;
+  // A fused op stands where its reader stood, so that it is met again.
+  return rewrite_ops(graph, [](Rewriter& rewriter, OpId id) {
     if (is_product(rewriter.op(id)) || rewriter.op(id).is("GroupNormalization", "podium"))
       absorb_reader(rewriter, id);
-  }
-  return rewriter.finish();
+  });
 }
 
 }  // namespace podium::numeric

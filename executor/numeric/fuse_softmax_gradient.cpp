@@ -48,12 +48,6 @@ void fuse_softmax_at(Rewriter& rewriter, OpId id) {
 
 }  // namespace
 
-bool fuse_softmax_gradient(ir::Graph& graph) {
-  Rewriter rewriter(graph);
-  for (OpId id : rewriter.op_ids()) {
-    if (rewriter.is_alive(id)) fuse_softmax_at(rewriter, id);
-  }
-  return rewriter.finish();
-}
+bool fuse_softmax_gradient(ir::Graph& graph) { return rewrite_ops(graph, fuse_softmax_at); }
 
 }  // namespace podium::numeric

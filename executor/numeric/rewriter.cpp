@@ -115,6 +115,14 @@ bool Rewriter::finish() {
   return true;
 }
 
+bool rewrite_ops(ir::Graph& graph, const std::function<void(Rewriter&, ir::OpId)>& at) {
+  Rewriter rewriter(graph);
+  for (ir::OpId id : rewriter.op_ids()) {
+    if (rewriter.is_alive(id)) at(rewriter, id);
+  }
+  return rewriter.finish();
+}
+
 Op make_op(std::string_view name, std::string_view domain, std::vector<ValueId> inputs,
            std::vector<ValueId> outputs, std::vector<ir::Attribute> attributes) {
   const ir::OpSpec* spec = ir::find_op(domain, name);

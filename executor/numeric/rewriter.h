@@ -66,6 +66,10 @@ class Rewriter {
   bool changed_ = false;
 };
 
+/// Calls `at` for every op in its place that is not erased by then, those that a call puts there too. True
+/// when the graph changed.
+bool rewrite_ops(ir::Graph& graph, const std::function<void(Rewriter&, ir::OpId)>& at);
+
 /// An op of the engine's own domain.
 ir::Op make_op(std::string_view name, std::string_view domain, std::vector<ir::ValueId> inputs,
                std::vector<ir::ValueId> outputs, std::vector<ir::Attribute> attributes = {});

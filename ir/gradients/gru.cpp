@@ -38,40 +38,37 @@ struct Gates {
   Term into_candidate;
 };
 
-Gates gates_of(GradientContext& context, RecurrenceGradient& recurrence, std::int64_t i, Term h) {
+Gates gates_of(GradientContext& context, RecurrenceGradient& recurrence, std::int64_t i, Term h, Term r) {
   using In = RecurrentInput;
-  const Term r = recurrence.weights(In::kR, i);
-  Gates gates{.of_x = recurrence.x().with("MatMul", recurrence.weights(In::kW, i).call("Transpose")),
-              .of_h = h,
-              .into_candidate = h};
+  Term of_x = recurrence.x().with("MatMul", recurrence.weights(In::kW, i).call("Transpose"));
   Terms biases;
   if (context.has_input(In::kB)) {
     biases = parts_of(recurrence.weights(In::kB, i), 2, 0);
-    gates.of_x = gates.of_x + biases[0];
+    of_x = of_x + biases[0];
   }
   if (resets_after_product(context.op)) {
-    gates.of_h = h.with("MatMul", r.call("Transpose"));
-    if (!biases.empty()) gates.of_h = gates.of_h + biases[1];
-    return gates;
+    const Term of_h = h.with("MatMul", r.call("Transpose"));
+    return {of_x, biases.empty() ? of_h : of_h + biases[1], h};
   }
+  if (!biases.empty()) of_x = of_x + biases[1];
   const Thirds rows = thirds_of(r, 0);
-  Term first = h.with("MatMul", rows.z_and_r.call("Transpose"));
-  if (!biases.empty()) gates.of_x = gates.of_x + biases[1];
-  const Term reset = (parts_of(gates.of_x, 3, -1)[1] + parts_of(first, 2, -1)[1]).call("Sigmoid");
-  gates.into_candidate = reset * h;
-  gates.of_h = joined({first, gates.into_candidate.with("MatMul", rows.candidate.call("Transpose"))}, -1);
-  return gates;
+  const Term first = h.with("MatMul", rows.z_and_r.call("Transpose"));
+  const Term reset = (parts_of(of_x, 3, -1)[1] + parts_of(first, 2, -1)[1]).call("Sigmoid");
+  const Term into_candidate = reset * h;
+  const Term last = into_candidate.with("MatMul", rows.candidate.call("Transpose"));
+  return {of_x, joined({first, last}, -1), into_candidate};
 }
 
 RecurrenceGradient::Contribution gru_direction(GradientContext& context, RecurrenceGradient& recurrence,
                                                std::int64_t i) {
   const Term h = recurrence.states_before(i);
-  const Gates gates = gates_of(context, recurrence, i, h);
+  const Term r = recurrence.weights(RecurrentInput::kR, i);
+  const Gates gates = gates_of(context, recurrence, i, h, r);
   const bool resets_after = resets_after_product(context.op);
   Ids operands{gates.of_x,
                gates.of_h,
                h,
-               recurrence.weights(RecurrentInput::kR, i),
+               r,
                recurrence.given_flow(RecurrentOutput::kY, i),
                recurrence.given_flow(RecurrentOutput::kLastH, i),
                recurrence.given_lengths()};
@@ -150,8 +147,7 @@ Ids scan_back(GradientContext& context) {
                    candidate,
                    of_h[2],
                    context.input(In::kStates),
-                   steps_that_go_on(context, dims,
-                                    context.has_input(In::kLengths) ? context.input(In::kLengths) : kNoValue),
+                   steps_that_go_on(context, dims, In::kLengths),
                    context.input(In::kR)};
   const Terms found = scanned(context, inputs, 1, 7, reads_last_step_first(context.op) ? 0 : 1,
                               resets_after ? step_that_resets_after : step_that_resets_before);

@@ -83,8 +83,7 @@ Ids two_scans(GradientContext& context) {
   const Term output = parts[1].call("Sigmoid");
   const Term forget = parts[2].call("Sigmoid");
   const Term candidate = parts[3].call("Tanh");
-  const ValueId every = steps_that_go_on(
-      context, dims, context.has_input(In::kLengths) ? context.input(In::kLengths) : kNoValue);
+  const ValueId every = steps_that_go_on(context, dims, In::kLengths);
   const Ids there{given_or_zeros(context, In::kInitialC, {dims[1], hidden}), input, forget, candidate, every};
   const Term before = scanned(context, there, 1, 4, way, step_there)[1];
   const Ids back{given_or_zeros(context, In::kFlowH, {dims[1], hidden}),

@@ -18,7 +18,7 @@ Term transposed(Term x, IntList order) { return x.call("Transpose", {{"perm", st
 
 }  // namespace
 
-RecurrenceGradient::RecurrenceGradient(GradientContext& context)
+RecurrentOperands::RecurrentOperands(GradientContext& context)
     : context_(context), shape_(recurrent_shape(TypedOp(context.builder.graph(), context.op))) {
   x_ = steps_first(context.input(RecurrentInput::kX));
 }
@@ -26,7 +26,7 @@ RecurrenceGradient::RecurrenceGradient(GradientContext& context)
 void RecurrenceGradient::append(const std::function<Contribution(std::int64_t)>& direction) {
   using In = RecurrentInput;
   std::vector<Contribution> found;
-  for (std::int64_t i = 0; i < shape_.directions; ++i) found.push_back(direction(i));
+  for (std::int64_t i = 0; i < shape().directions; ++i) found.push_back(direction(i));
   const auto all = [&](Term Contribution::*part) {
     Terms terms;
     for (const Contribution& one : found) terms.push_back(one.*part);
@@ -48,63 +48,63 @@ void RecurrenceGradient::append(const std::function<Contribution(std::int64_t)>&
   }
 }
 
-Term RecurrenceGradient::unsqueezed(Term x, std::int64_t axis) {
+Term RecurrentOperands::unsqueezed(Term x, std::int64_t axis) {
   return x.with("Unsqueeze", context_.ints({axis}));
 }
 
-Term RecurrenceGradient::as_laid_out(Term x, IntList order) {
+Term RecurrentOperands::as_laid_out(Term x, IntList order) {
   return shape_.batch_first ? transposed(x, std::move(order)) : x;
 }
 
 // Y and its gradient become [steps, directions, batch, hidden], states [directions, batch, hidden].
-Term RecurrenceGradient::steps_first(ValueId x) {
+Term RecurrentOperands::steps_first(ValueId x) {
   return as_laid_out(term(context_, x), context_.rank(x) == 4 ? IntList{1, 2, 0, 3} : IntList{1, 0, 2});
 }
 
-Term RecurrenceGradient::entry(Term of, std::int64_t direction, std::int64_t axis) {
+Term RecurrentOperands::entry(Term of, std::int64_t direction, std::int64_t axis) {
   return parts_of(of, shape_.directions, axis)[direction].with("Squeeze", context_.ints({axis}));
 }
 
-Term RecurrenceGradient::weights(std::size_t input, std::int64_t direction) {
+Term RecurrentOperands::weights(std::size_t input, std::int64_t direction) {
   return entry(term(context_, context_.input(input)), direction, 0);
 }
 
-ValueId RecurrenceGradient::given(ValueId id, std::int64_t direction, std::int64_t axis) {
+ValueId RecurrentOperands::given(ValueId id, std::int64_t direction, std::int64_t axis) {
   return id.valid() ? entry(steps_first(id), direction, axis).id : kNoValue;
 }
 
-ValueId RecurrenceGradient::input_or_none(std::size_t i) const {
+ValueId RecurrentOperands::input_or_none(std::size_t i) const {
   return context_.has_input(i) ? context_.input(i) : kNoValue;
 }
 
-ValueId RecurrenceGradient::given_input(std::size_t input, std::int64_t direction) {
+ValueId RecurrentOperands::given_input(std::size_t input, std::int64_t direction) {
   return given(input_or_none(input), direction, 0);
 }
 
-ValueId RecurrenceGradient::given_flow(std::size_t output, std::int64_t direction) {
+ValueId RecurrentOperands::given_flow(std::size_t output, std::int64_t direction) {
   const auto& flows = context_.output_gradients;
   return output < flows.size() ? given(flows[output], direction, output == RecurrentOutput::kY ? 1 : 0)
                                : kNoValue;
 }
 
-Term RecurrenceGradient::first_h(std::int64_t direction) {
-  const ValueId h = given_input(RecurrentInput::kInitialH, direction);
-  if (h.valid()) return term(context_, h);
+Term RecurrentOperands::first_state(std::size_t input, std::int64_t direction) {
+  const ValueId given_one = given_input(input, direction);
+  if (given_one.valid()) return term(context_, given_one);
   const Dims x = context_.static_dims(x_);
   const Dims r = context_.static_dims(context_.input(RecurrentInput::kR));
   return term(context_, context_.builder.constant(filled(context_.type(x_).element, {x[1], r[2]}, 0)));
 }
 
-Term RecurrenceGradient::states_behind(std::int64_t direction) {
+Term RecurrentOperands::states_behind(std::int64_t direction) {
   return entry(steps_first(context_.output(RecurrentOutput::kY)), direction, 1);
 }
 
 // Y has zeros behind the end of a sequence, where one that is read from its end has its first state.
-Term RecurrenceGradient::states_before(std::int64_t direction) {
+Term RecurrentOperands::states_before(std::int64_t direction) {
   constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
   const Term y = states_behind(direction);
   if (context_.static_dims(x_)[0] == 0) return y;  // no step has a state before it
-  const Term first = unsqueezed(first_h(direction), 0);
+  const Term first = unsqueezed(first_state(RecurrentInput::kInitialH, direction), 0);
   const auto steps = [&](std::int64_t from, std::int64_t to) {
     return term(context_,
                 context_.call("Slice", {y, context_.ints({from}), context_.ints({to}), context_.ints({0})}));
@@ -127,7 +127,7 @@ RecurrenceGradient::Contribution RecurrenceGradient::contribution(std::int64_t d
   Contribution found{
       .x = flows.of_x, .w = flows.of_x, .r = flows.of_h, .b = flows.of_x, .states = std::move(states)};
   if (context_.wants(In::kX)) found.x = flows.of_x.with("MatMul", weights(In::kW, direction));
-  if (context_.wants(In::kW)) found.w = turned_rows(flows.of_x).with("MatMul", rows_of(x_));
+  if (context_.wants(In::kW)) found.w = turned_rows(flows.of_x).with("MatMul", rows_of(x()));
   if (context_.wants(In::kR)) found.r = turned_rows(flows.of_h).with("MatMul", rows_of(flows.h));
   if (!context_.wants(In::kB)) return found;
   const auto sum = [&](Term flow) {
@@ -150,7 +150,7 @@ bool has_usual_steps(const Op& op, const StringList& activations) {
 }
 
 std::vector<Term> scanned(TermBuilder& context, const std::vector<ValueId>& inputs, std::int64_t states,
-                          std::int64_t slices, std::int64_t way, ScanStep step) {
+                          std::int64_t slices, std::int64_t way, const ScanStep& step) {
   Graph graph;
   Builder builder(graph);
   TermBuilder inner(builder);
@@ -180,12 +180,13 @@ ValueId given_or_zeros(const GradientContext& context, std::size_t input, const 
   return context.builder.constant(filled(context.type(context.input(0)).element, dims, 0));
 }
 
-ValueId steps_that_go_on(TermBuilder& context, const Dims& steps_and_batch, ValueId lengths) {
-  const Term ends = lengths.valid() ? term(context, lengths).cast(DataType::Int64)
-                                    : term(context, context.ints({steps_and_batch[0]}));
-  const Term goes_on =
-      counted(context, {steps_and_batch[0], 1, 1}) < ends.with("Unsqueeze", context.ints({1}));
-  return goes_on.with("Expand", context.ints({steps_and_batch[0], steps_and_batch[1], 1}));
+ValueId steps_that_go_on(GradientContext& context, const Dims& steps_and_batch, std::size_t lengths) {
+  const Term at = counted(context, {steps_and_batch[0], 1, 1});
+  const auto is_before = [&](Term ends) { return at < ends.with("Unsqueeze", context.ints({1})); };
+  if (context.has_input(lengths))
+    return is_before(term(context, context.input(lengths)).cast(DataType::Int64));
+  return is_before(term(context, context.ints({steps_and_batch[0]})))
+      .with("Expand", context.ints({steps_and_batch[0], steps_and_batch[1], 1}));
 }
 
 }  // namespace podium::ir

@@ -11,6 +11,7 @@
 #include "ir/gradients/families.h"
 #include "ir/gradients/gru.h"
 #include "ir/gradients/lstm.h"
+#include "ir/gradients/recurrence_gradient.h"
 #include "ir/gradients/rnn.h"
 #include "ir/gradients/terms.h"
 #include "ir/ops/recurrent.h"
@@ -118,12 +119,8 @@ struct Cell {
 class Expanding {
  public:
   Expanding(GradientContext& context, Cell cell, std::string_view variant)
-      : context_(context),
-        cell_(cell),
-        shape_(recurrent_shape(TypedOp(context.builder.graph(), context.op))),
-        directions_(shape_.directions) {
+      : context_(context), cell_(cell), operands_(context), directions_(operands_.shape().directions) {
     variant_ = !variant.empty() && attribute<std::int64_t>(context.op, variant) != 0;
-    x_ = steps_first(context.input(RecurrentInput::kX));
   }
 
   // Y, Y_h and, of an LSTM, Y_c.
@@ -131,51 +128,28 @@ class Expanding {
     std::vector<std::vector<Term>> found(1 + cell_.states);
     for (std::size_t i = 0; i < directions_; ++i) {
       const std::vector<Term> last_and_all = run_direction(i);
-      found[0].push_back(unsqueezed(last_and_all.back(), 1));
-      for (std::size_t k = 0; k < cell_.states; ++k) found[1 + k].push_back(unsqueezed(last_and_all[k], 0));
+      found[0].push_back(operands_.unsqueezed(last_and_all.back(), 1));
+      for (std::size_t k = 0; k < cell_.states; ++k)
+        found[1 + k].push_back(operands_.unsqueezed(last_and_all[k], 0));
     }
-    std::vector<ValueId> results;
-    for (std::size_t k = 0; k < found.size(); ++k)
-      results.push_back(as_laid_out(joined(found[k], k == 0 ? 1 : 0), k == 0));
+    std::vector<ValueId> results{operands_.as_laid_out(joined(found[0], 1), {2, 0, 1, 3})};
+    for (std::size_t k = 0; k < cell_.states; ++k)
+      results.push_back(operands_.as_laid_out(joined(found[1 + k], 0), {1, 0, 2}));
     return results;
   }
 
  private:
-  Term unsqueezed(Term x, std::int64_t axis) { return x.with("Unsqueeze", context_.ints({axis})); }
-
-  Term steps_first(ValueId x) {
-    const Term all = term(context_, x);
-    return shape_.batch_first ? all.call("Transpose", {{"perm", IntList{1, 0, 2}}}) : all;
-  }
-
-  // [steps, directions, batch, hidden] or [directions, batch, hidden] as the op gives it.
-  Term as_laid_out(Term x, bool has_steps) {
-    if (!shape_.batch_first) return x;
-    return x.call("Transpose", {{"perm", has_steps ? IntList{2, 0, 1, 3} : IntList{1, 0, 2}}});
-  }
-
-  // A direction's entry of an input, without the axis of directions.
-  Term entry(Term of, std::size_t direction) {
-    return parts_of(of, directions_, 0)[direction].with("Squeeze", context_.ints({0}));
-  }
-  Term entry(std::size_t input, std::size_t direction) {
-    return entry(term(context_, context_.input(input)), direction);
-  }
-
-  Term first_state(std::size_t input, std::size_t direction) {
-    if (context_.has_input(input)) return entry(steps_first(context_.input(input)), direction);
-    const Dims x = context_.static_dims(x_);
-    const Dims r = context_.static_dims(context_.input(RecurrentInput::kR));
-    return term(context_, context_.builder.constant(filled(context_.type(x_).element, {x[1], r[2]}, 0)));
+  Term weights(std::size_t input, std::size_t direction) {
+    return operands_.weights(input, static_cast<std::int64_t>(direction));
   }
 
   bool resets_after_product() const { return cell_.gates == 3 && variant_; }
 
   // X W^T and the biases; a GRU that resets after its product adds that of R's last rows there.
   Term products_with_x(std::size_t direction) {
-    Term products = x_.with("MatMul", entry(RecurrentInput::kW, direction).call("Transpose"));
+    Term products = operands_.x().with("MatMul", weights(RecurrentInput::kW, direction).call("Transpose"));
     if (!context_.has_input(RecurrentInput::kB)) return products;
-    const std::vector<Term> biases = parts_of(entry(RecurrentInput::kB, direction), 2, 0);
+    const std::vector<Term> biases = parts_of(weights(RecurrentInput::kB, direction), 2, 0);
     if (!resets_after_product()) return products + (biases[0] + biases[1]);
     std::vector<Term> of_r = parts_of(biases[1], 3, 0);
     of_r[2] = of_r[2] * 0.0;
@@ -183,27 +157,19 @@ class Expanding {
   }
 
   std::vector<ValueId> captured(std::size_t direction) {
-    const Term r = entry(RecurrentInput::kR, direction);
+    const Term r = weights(RecurrentInput::kR, direction);
     if (cell_.gates == 3) {
       const std::vector<Term> rows = parts_of(r, 3, 0);
       std::vector<ValueId> all{joined({rows[0], rows[1]}, 0).call("Transpose"), rows[2].call("Transpose")};
       if (variant_ && context_.has_input(RecurrentInput::kB))
-        all.push_back(parts_of(entry(RecurrentInput::kB, direction), 6, 0)[5]);
+        all.push_back(parts_of(weights(RecurrentInput::kB, direction), 6, 0)[5]);
       return all;
     }
     std::vector<ValueId> all{r.call("Transpose")};
     if (cell_.gates != 4 || !context_.has_input(RecurrentInput::kPeepholes)) return all;
-    for (const Term& peephole : parts_of(entry(RecurrentInput::kPeepholes, direction), 3, 0))
+    for (const Term& peephole : parts_of(weights(RecurrentInput::kPeepholes, direction), 3, 0))
       all.push_back(peephole);
     return all;
-  }
-
-  // Per step and sequence, [steps, batch, 1]: whether it has not ended.
-  ValueId goes_on() {
-    const std::int64_t steps = context_.static_dims(x_)[0];
-    const Term at = counted(context_, {steps, 1, 1});
-    const Term lengths = term(context_, context_.input(RecurrentInput::kLengths)).cast(DataType::Int64);
-    return at < lengths.with("Unsqueeze", context_.ints({1}));
   }
 
   std::vector<Activation> activations(std::size_t direction) const {
@@ -225,18 +191,9 @@ class Expanding {
     return {first, first + cell_.activations};
   }
 
-  // The body. Its inputs are the states, the products with X, whether sequences go on, and the captured
+  // The body of the Scan, given the states, the products with X, whether sequences go on, and the captured
   // values.
-  Graph body(std::size_t direction, const std::vector<ValueId>& inputs) {
-    Graph graph;
-    Builder builder(graph);
-    GradientContext inner(builder, Op{}, {}, {});
-    std::vector<Term> given;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const bool is_scanned = i >= cell_.states && i < cell_.states + slices();
-      const Type type = is_scanned ? slice_type(context_, inputs[i], 0) : context_.type(inputs[i]);
-      given.push_back(term(inner, builder.input(fmt::format("x{}", i), type)));
-    }
+  std::vector<Term> step_of(std::size_t direction, const std::vector<Term>& given) const {
     const auto from = [&](std::size_t i) { return given.begin() + i; };
     Step step{.activations = activations(direction), .variant = variant_, .gates = given[cell_.states]};
     if (const auto* clip = attribute_if<float>(context_.op, "clip")) step.clip = static_cast<double>(*clip);
@@ -249,9 +206,8 @@ class Expanding {
       shown = choose(going, after[0], 0);
       for (std::size_t i = 0; i < after.size(); ++i) after[i] = choose(going, after[i], step.states[i]);
     }
-    after.push_back(shown.call("Identity"));
-    for (const Term& result : after) builder.output(result);
-    return graph;
+    after.push_back(shown);
+    return after;
   }
 
   bool has_lengths() const { return context_.has_input(RecurrentInput::kLengths); }
@@ -260,29 +216,24 @@ class Expanding {
   // The last states, then h of all steps.
   std::vector<Term> run_direction(std::size_t direction) {
     std::vector<ValueId> inputs;
-    for (std::size_t i = 0; i < cell_.states; ++i) inputs.push_back(first_state(kFirstStates[i], direction));
+    for (std::size_t i = 0; i < cell_.states; ++i)
+      inputs.push_back(operands_.first_state(kFirstStates[i], direction));
     inputs.push_back(products_with_x(direction));
-    if (has_lengths()) inputs.push_back(goes_on());
+    if (has_lengths()) {
+      const Dims steps_and_batch = context_.static_dims(operands_.x());
+      inputs.push_back(steps_that_go_on(context_, steps_and_batch, RecurrentInput::kLengths));
+    }
     const std::vector<ValueId> more = captured(direction);
     inputs.insert(inputs.end(), more.begin(), more.end());
-    const std::int64_t way = direction == 1 || shape_.starts_reverse ? 1 : 0;
-    Op scan{.spec = find_op("", "Scan"), .inputs = inputs, .captures = static_cast<int>(more.size())};
-    scan.attributes = {{"body", std::make_shared<const Graph>(body(direction, inputs))},
-                       {"num_scan_inputs", slices()},
-                       {"scan_input_directions", IntList(slices(), way)},
-                       {"scan_output_directions", IntList{way}}};
-    std::vector<Term> results;
-    for (ValueId id : context_.builder.append(std::move(scan), cell_.states + 1))
-      results.push_back(term(context_, id));
-    return results;
+    return scanned(context_, inputs, cell_.states, slices(), operands_.is_reverse(direction) ? 1 : 0,
+                   [&](const std::vector<Term>& given) { return step_of(direction, given); });
   }
 
   GradientContext& context_;
   Cell cell_;
-  RecurrentShape shape_;
+  RecurrentOperands operands_;
   std::size_t directions_ = 1;
   bool variant_ = false;
-  Term x_ = {};
 };
 
 void rnn_gradient(GradientContext& context) {

@@ -64,9 +64,7 @@ Ids scan_back(GradientContext& context) {
   const Ids inputs{given_or_zeros(context, In::kFlowH, {dims[1], dims[2]}),
                    given_or_zeros(context, In::kFlowY, dims),
                    slope_at(context.op, term(context, context.input(In::kStates))),
-                   steps_that_go_on(context, dims,
-                                    context.has_input(In::kLengths) ? context.input(In::kLengths) : kNoValue),
-                   context.input(In::kR)};
+                   steps_that_go_on(context, dims, In::kLengths), context.input(In::kR)};
   const Terms found = scanned(context, inputs, 1, 3, reads_last_step_first(context.op) ? 0 : 1, step_back);
   return {found[1], found[0]};
 }

@@ -1,7 +1,7 @@
-// exp, log, tanh, erf, sin, cos and their kin for float as straight-line code without branches, so that a plain loop
-// over an array becomes vector instructions. Each is within 2 units in the last place and treats NaN,
-// infinities, zeros and subnormals as the C library does. Doubles go to the C library. The polynomials are
-// minimax fits on the intervals that the comments name.
+// exp, log, tanh, erf, sin, cos and their kin for float as straight-line code without branches, so that a
+// plain loop over an array becomes vector instructions. Each is within 2 units in the last place and treats
+// NaN, infinities, zeros and subnormals as the C library does, sin and cos near zero alone. Doubles go to the
+// C library. The polynomials are minimax fits on the intervals that the comments name, or Taylor's series.
 #pragma once
 
 #include <array>
@@ -200,9 +200,13 @@ inline constexpr double kWholeShift = 6755399441055744.0;  // 1.5 * 2^52: adding
 inline constexpr std::array<double, 5> kSine{-2.505210838544172e-08, 2.7557319223985893e-06,
                                              -1.9841269841269841e-04, 8.3333333333333332e-03,
                                              -1.6666666666666666e-01};
-inline constexpr std::array<double, 7> kCosine{2.08767569878681e-09, -2.755731922398589e-07,
-                                               2.48015873015873e-05, -1.3888888888888889e-03,
-                                               4.1666666666666664e-02, -0.5, 1.0};
+inline constexpr std::array<double, 7> kCosine{2.08767569878681e-09,
+                                               -2.755731922398589e-07,
+                                               2.48015873015873e-05,
+                                               -1.3888888888888889e-03,
+                                               4.1666666666666664e-02,
+                                               -0.5,
+                                               1.0};
 
 // The sine of x and so many quarters of a turn.
 inline float sine_of_quarters_more(float x, std::int64_t quarters) {
